@@ -1,0 +1,103 @@
+// Package session knows which conversation a request belongs to and what that conversation sees: its
+// visible list, in order, with each tool's uses. State is an immutable value a turn; the conversation is a tree of turns, so
+// that an edited or branched conversation goes on from the last turn that it shares.
+package session
+
+import (
+	"context"
+	"time"
+
+	"toolbelt/catalog"
+)
+
+// Reason is why a tool is visible.
+type Reason string
+
+// The reasons, in the order of the tiers of admission.
+const (
+	Pin      Reason = "pin"
+	Core     Reason = "core"
+	Skill    Reason = "skill"
+	Semantic Reason = "semantic"
+	Bundle   Reason = "bundle"
+	Seed     Reason = "seed"
+	Kept     Reason = "kept"
+	Hatch    Reason = "hatch" // called while hidden
+)
+
+// Visible is one place of the visible list.
+type Visible struct {
+	Name     string `json:"name"` // or the key of an element that is not ours to choose (chat.Element)
+	Reason   Reason `json:"reason"`
+	Admitted int    `json:"admitted"`          // turn of entry, from 1
+	Matched  int    `json:"matched,omitempty"` // last turn on which it was over the floor, 0 never
+	Used     int    `json:"used,omitempty"`    // last turn on which it was called, 0 never
+}
+
+// State is what one conversation sees after one turn. It is never changed once committed; the zero
+// State is a conversation that has no list yet.
+type State struct {
+	Session  string       `json:"session"` // opaque id
+	App      string       `json:"app"`     // opaque id of the app (family, credential, User-Agent product)
+	Turn     int          `json:"turn"`    // from 1
+	List     []Visible    `json:"list"`    // in the order sent; empty where the turn was a fallback
+	Core     []string     `json:"core"`    // the CORE of this session, fixed at its first turn
+	Called   []string     `json:"called,omitempty"`   // hidden tools called since the list was made: visible from the next request on
+	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
+	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from
+	Body     catalog.Hash `json:"-"`                  // of the request that began the turn
+	Fallback string       `json:"fallback,omitempty"` // why everything was visible, "" where a list was made
+
+	Escapes int `json:"escapes"` // hidden tools called, in the whole conversation
+	Loads   int `json:"loads"`   // load_tools calls, likewise
+}
+
+// HasList reports whether a list was ever made for this conversation.
+func (s State) HasList() bool { return len(s.List) > 0 }
+
+// Identity is what a request tells of the conversation that it belongs to.
+type Identity struct {
+	Family     string         // API family: "ollama", "openai"
+	Model      string         //
+	Credential string         // opaque hash of the client's Authorization, "" without one
+	Agent      string         // product of the User-Agent
+	Explicit   string         // X-Toolbelt-Session, or ""
+	Chain      []catalog.Hash // of each user message's normalised text, in order
+	Continues  bool           // the request goes on with the turn of the last user message
+	Body       catalog.Hash   // of the request's bytes
+}
+
+// Record is one turn as it is stored.
+type Record struct {
+	Key     string // of the turn in its tree, opaque
+	State   State
+	Updated time.Time
+}
+
+// Store keeps sessions over restarts. Implemented by internal/sqlite. Methods may block on a disk; the Manager
+// calls them from a goroutine of its own, never while a request waits.
+type Store interface {
+	// Records returns the newest records, at most limit, oldest first.
+	Records(ctx context.Context, limit int) ([]Record, error)
+	// SaveRecord inserts or replaces the record of r.Key.
+	SaveRecord(ctx context.Context, r Record) error
+	// AddUses counts calls of tools by an app's session.
+	AddUses(ctx context.Context, app, session string, tools []string, at time.Time) error
+	// Uses returns, for an app, in how many sessions each tool was used and how often. The apps' own session count comes with it.
+	Uses(ctx context.Context, app string) (AppUses, error)
+	// Prune deletes records and use rows last touched before the time, and returns how many.
+	Prune(ctx context.Context, before time.Time) (int, error)
+}
+
+// AppUses is what an app has used so far.
+type AppUses struct {
+	Sessions int // distinct sessions of the app that were ever recorded, with or without a use
+	Tools    []ToolUses
+}
+
+// ToolUses is how one tool was used.
+type ToolUses struct {
+	Name     string
+	Sessions int // distinct sessions that called it
+	Calls    int
+}
