@@ -1,9 +1,146 @@
 // Package bundles groups tools that belong together, so that a matched tool can bring its mates.
 package bundles
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"toolbelt/catalog"
+)
+
 // Bundle is a named group of tools.
 type Bundle struct {
 	Name        string   `json:"name" yaml:"name" koanf:"name"`
 	Description string   `json:"description,omitempty" yaml:"description" koanf:"description"`
 	Members     []string `json:"members" yaml:"members" koanf:"members"`
+}
+
+// Validate reports the first thing wrong with a list of bundles, as an error of kind Invalid that names the bundle: no name, a name twice,
+// no members, an empty or repeated member. A member that no catalog has is no error: catalogs come and go.
+func Validate(list []Bundle) error {
+	names := map[string]bool{}
+	for i, b := range list {
+		invalid := func(what string) error {
+			return catalog.NewError(catalog.Invalid, fmt.Sprintf("bundle %d (%q) %s", i+1, b.Name, what), nil)
+		}
+		switch {
+		case strings.TrimSpace(b.Name) == "":
+			return invalid("has no name")
+		case names[b.Name]:
+			return invalid("has the name of an earlier bundle")
+		case len(b.Members) == 0:
+			return invalid("has no members")
+		}
+		names[b.Name] = true
+		members := map[string]bool{}
+		for _, m := range b.Members {
+			if m == "" || members[m] {
+				return invalid(fmt.Sprintf("has an empty or repeated member %q", m))
+			}
+			members[m] = true
+		}
+	}
+	return nil
+}
+
+// Set is the bundles of one catalog, resolved to its tools. Immutable.
+type Set struct {
+	names   []string
+	members [][]catalog.ID // by bundle
+	of      [][]int        // by tool: the bundles it is in
+}
+
+// NewSet resolves configured bundles against a catalog; members that it lacks are left out. Tools that are in no configured
+// bundle are grouped by the prefix of their names, "server__" or "server.", where two or more share it.
+func NewSet(cat *catalog.Catalog, configured []Bundle) *Set {
+	s := &Set{of: make([][]int, cat.Len())}
+	for _, b := range configured {
+		var ids []catalog.ID
+		for _, m := range b.Members {
+			if id, ok := cat.Lookup(m); ok && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		s.add(b.Name, ids)
+	}
+	groups, order := map[string][]catalog.ID{}, []string(nil)
+	for i := range cat.Len() {
+		if len(s.of[i]) > 0 {
+			continue
+		}
+		if prefix, ok := Prefix(cat.Tool(catalog.ID(i)).Name); ok {
+			if groups[prefix] == nil {
+				order = append(order, prefix)
+			}
+			groups[prefix] = append(groups[prefix], catalog.ID(i))
+		}
+	}
+	for _, prefix := range order {
+		s.add(prefix, groups[prefix])
+	}
+	return s
+}
+
+func (s *Set) add(name string, ids []catalog.ID) {
+	if len(ids) < 2 {
+		return
+	}
+	for _, id := range ids {
+		s.of[id] = append(s.of[id], len(s.names))
+	}
+	s.names = append(s.names, name)
+	s.members = append(s.members, ids)
+}
+
+// Prefix returns the server part of "server__tool" or "server.tool", and false where the name has none.
+func Prefix(name string) (string, bool) {
+	for _, separator := range []string{"__", "."} {
+		if i := strings.Index(name, separator); i > 0 && i+len(separator) < len(name) {
+			return name[:i], true
+		}
+	}
+	return "", false
+}
+
+// Opener is a matched tool that may bring its mates.
+type Opener struct {
+	ID    catalog.ID
+	Score float64 // match units
+}
+
+// Mate is a tool that another one brought.
+type Mate struct {
+	ID    catalog.ID
+	Score float64 // the opener's, less the discount
+}
+
+// Expand returns the mates of the openers, best first: each at the score of its best opener less discount, and only where that
+// still reaches floor. Openers themselves are never mates; equal scores keep the order of openers, then of members. Cost: linear in the members.
+func (s *Set) Expand(openers []Opener, discount, floor float64) []Mate {
+	if s == nil {
+		return nil
+	}
+	seen := map[catalog.ID]bool{}
+	for _, o := range openers {
+		seen[o.ID] = true
+	}
+	strongest := slices.Clone(openers)
+	slices.SortStableFunc(strongest, func(a, b Opener) int { return cmp.Compare(b.Score, a.Score) })
+	var mates []Mate
+	for _, o := range strongest {
+		if o.Score-discount < floor {
+			break
+		}
+		for _, b := range s.of[o.ID] {
+			for _, id := range s.members[b] {
+				if !seen[id] {
+					seen[id] = true
+					mates = append(mates, Mate{id, o.Score - discount})
+				}
+			}
+		}
+	}
+	return mates
 }

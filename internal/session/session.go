@@ -37,11 +37,11 @@ type Visible struct {
 // State is what one conversation sees after one turn. It is never changed once committed; the zero
 // State is a conversation that has no list yet.
 type State struct {
-	Session  string       `json:"session"` // opaque id
-	App      string       `json:"app"`     // opaque id of the app (family, credential, User-Agent product)
-	Turn     int          `json:"turn"`    // from 1
-	List     []Visible    `json:"list"`    // in the order sent; empty where the turn was a fallback
-	Core     []string     `json:"core"`    // the CORE of this session, fixed at its first turn
+	Session  string       `json:"session"`            // opaque id
+	App      string       `json:"app"`                // opaque id of the app (family, credential, User-Agent product)
+	Turn     int          `json:"turn"`               // from 1
+	List     []Visible    `json:"list"`               // in the order sent; empty where the turn was a fallback
+	Core     []string     `json:"core"`               // the CORE of this session, fixed at its first turn
 	Called   []string     `json:"called,omitempty"`   // hidden tools called since the list was made: visible from the next request on
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
 	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from

@@ -1,0 +1,94 @@
+package bundles_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"toolbelt/bundles"
+	"toolbelt/catalog"
+)
+
+func catalogOf(names ...string) *catalog.Catalog {
+	var tools []catalog.Tool
+	for _, n := range names {
+		tools = append(tools, catalog.Tool{Name: n})
+	}
+	return catalog.New(tools)
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		list []bundles.Bundle
+		want string // part of the error, "" for none
+	}{
+		{"none", nil, ""},
+		{"good", []bundles.Bundle{{Name: "files", Members: []string{"read", "write"}}}, ""},
+		{"one tool in two bundles", []bundles.Bundle{{Name: "a", Members: []string{"x"}}, {Name: "b", Members: []string{"x"}}}, ""},
+		{"no name", []bundles.Bundle{{Members: []string{"x"}}}, "has no name"},
+		{"same name", []bundles.Bundle{{Name: "a", Members: []string{"x"}}, {Name: "a", Members: []string{"y"}}}, `bundle 2 ("a") has the name of an earlier`},
+		{"no members", []bundles.Bundle{{Name: "a"}}, "has no members"},
+		{"member twice", []bundles.Bundle{{Name: "a", Members: []string{"x", "x"}}}, `repeated member "x"`},
+		{"empty member", []bundles.Bundle{{Name: "a", Members: []string{""}}}, "empty"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := bundles.Validate(c.list)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("Validate: %v, want %q", err, c.want)
+			}
+			if err != nil && catalog.KindOf(err) != catalog.Invalid {
+				t.Errorf("kind %v", catalog.KindOf(err))
+			}
+		})
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	for name, want := range map[string]string{
+		"github__create_issue": "github", "files.read": "files", "plain": "", "__odd": "", "odd__": "", "a__b.c": "a", ".x": "", "検索__会社": "検索",
+	} {
+		if got, ok := bundles.Prefix(name); got != want || ok != (want != "") {
+			t.Errorf("Prefix(%q) = %q, %v", name, got, ok)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	cat := catalogOf("mail__send", "mail__read", "mail__list", "clock", "read_file", "write_file", "solo__one")
+	set := bundles.NewSet(cat, []bundles.Bundle{{Name: "files", Members: []string{"read_file", "write_file", "gone"}}})
+	open := func(scores map[string]float64, names ...string) []string {
+		var openers []bundles.Opener
+		for _, n := range names {
+			id, _ := cat.Lookup(n)
+			openers = append(openers, bundles.Opener{ID: id, Score: scores[n]})
+		}
+		var mates []string
+		for _, m := range set.Expand(openers, 2, 3) {
+			mates = append(mates, cat.Tool(m.ID).Name)
+		}
+		return mates
+	}
+	strong := map[string]float64{"mail__send": 6, "mail__read": 7, "read_file": 8, "clock": 9, "solo__one": 9}
+	for _, c := range []struct {
+		name    string
+		openers []string
+		want    []string
+	}{
+		{"by prefix", []string{"mail__send"}, []string{"mail__read", "mail__list"}},
+		{"by configuration, without the tool that is gone", []string{"read_file"}, []string{"write_file"}},
+		{"the strongest opener's mates first", []string{"mail__send", "read_file"}, []string{"write_file", "mail__read", "mail__list"}},
+		{"an opener is no mate", []string{"mail__send", "mail__read"}, []string{"mail__list"}},
+		{"in no bundle", []string{"clock", "solo__one"}, nil},
+		{"no openers", nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := open(strong, c.openers...); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if got := open(map[string]float64{"mail__send": 4.9}, "mail__send"); got != nil {
+		t.Errorf("a match that the discount takes under the floor brought %q", got)
+	}
+}

@@ -1,0 +1,271 @@
+// Package admission decides which tools are visible on a turn: CORE, pins, what a skill requires, what matched, their
+// bundle mates, and what was visible before, under a cap. It is a pure function of values.
+package admission
+
+import (
+	"cmp"
+	"slices"
+
+	"toolbelt/catalog"
+	"toolbelt/internal/session"
+	"toolbelt/selector"
+)
+
+// MinSemantic is how many slots a turn leaves to semantic matches, whatever CORE and skills take.
+const MinSemantic = 3
+
+// staleTurns is how many turns a kept tool may go without a use or a match before a batch takes it.
+const staleTurns = 4
+
+// Place is one tool of the list as it was.
+type Place struct {
+	ID            catalog.ID
+	Matched, Used int // last turn of each, 0 never
+}
+
+func (p Place) touched() int { return max(p.Matched, p.Used) }
+
+// Limits bound the list.
+type Limits struct {
+	Cap      int     // CORE, skill, semantic, bundle, seed and kept tools; pins and hatches do not count
+	Overflow int     // how many more are appended before anything is evicted; 0 is strict
+	Delta    float64 // by how much, in match units, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
+
+	Tokens int                      // budget of the whole list, 0 for none
+	Cost   func(id catalog.ID) int  // tokens of one tool; unused without a budget
+	Score  func(catalog.ID) float64 // match units of any tool on this turn
+}
+
+// Input is all that the decision depends on. IDs are of one catalog; a list holds no ID twice.
+type Input struct {
+	Turn     int
+	Core     []catalog.ID // in configured order
+	Pins     []catalog.ID
+	Hatches  []catalog.ID     // called while hidden
+	Skill    []catalog.ID     // in rank order, then declared order
+	Matches  []selector.Match // over the floor, best first
+	Mates    []catalog.ID     // best first
+	Seed     []catalog.ID     // shown where there is nothing else to go by
+	Previous []Place          // in the order sent
+	// PrefixLost says that the engine holds nothing of the list any more, so that an eviction costs nothing.
+	PrefixLost bool
+	Limits     Limits
+}
+
+// Entry is one visible tool.
+type Entry struct {
+	ID     catalog.ID
+	Reason session.Reason
+}
+
+// Result is the decision. Visible is in the order of the tiers: CORE, pins, hatches, skill, semantic, kept, bundle, seed; putting it in
+// the order to send is kvcache's work.
+type Result struct {
+	Visible  []Entry
+	Admitted []catalog.ID // visible now and not before; seed is not counted
+	Evicted  []catalog.ID // visible before and not now
+	Skipped  []catalog.ID // over the floor, but without a slot
+}
+
+// Admit decides. The turn's best match is always visible, unless only the budget's last resort takes it; CORE, pins,
+// hatches and skill tools are never evicted by the cap.
+func Admit(in Input) Result {
+	a := newState(in)
+	a.require(in.Core, session.Core)
+	a.require(in.Pins, session.Pin)
+	a.require(in.Hatches, session.Hatch)
+	a.require(in.Skill, session.Skill)
+	a.match(in.Matches)
+	a.keep(in.Previous)
+	a.makeRoom()
+	a.mates(in.Mates)
+	a.seed()
+	a.fitBudget()
+	return a.result()
+}
+
+// state is one decision in the making.
+type state struct {
+	in      Input
+	before  map[catalog.ID]Place
+	reason  map[catalog.ID]session.Reason
+	visible []catalog.ID // in tier order
+	kept    []Place      // visible only because it was; in the order sent
+	matched []catalog.ID // took a semantic slot, best first
+	skipped []catalog.ID
+	fixed   int // CORE and skill tools
+	cap     int // the cap, widened so that MinSemantic slots are open
+}
+
+func newState(in Input) *state {
+	a := &state{in: in, before: make(map[catalog.ID]Place, len(in.Previous)), reason: map[catalog.ID]session.Reason{}}
+	for _, p := range in.Previous {
+		a.before[p.ID] = p
+	}
+	return a
+}
+
+func (a *state) show(id catalog.ID, why session.Reason) bool {
+	if _, ok := a.reason[id]; ok {
+		return false
+	}
+	a.reason[id] = why
+	a.visible = append(a.visible, id)
+	return true
+}
+
+func (a *state) hide(id catalog.ID) {
+	delete(a.reason, id)
+	a.visible = slices.DeleteFunc(a.visible, func(v catalog.ID) bool { return v == id })
+}
+
+func (a *state) require(ids []catalog.ID, why session.Reason) {
+	for _, id := range ids {
+		if a.show(id, why) && (why == session.Core || why == session.Skill) {
+			a.fixed++
+		}
+	}
+}
+
+// match gives the open slots to the matches, by their own rank.
+func (a *state) match(matches []selector.Match) {
+	a.cap = max(a.in.Limits.Cap, a.fixed+MinSemantic)
+	for _, m := range matches {
+		if _, ok := a.reason[m.ID]; ok {
+			continue
+		}
+		if a.fixed+len(a.matched) >= a.cap {
+			a.skipped = append(a.skipped, m.ID)
+			continue
+		}
+		a.show(m.ID, session.Semantic)
+		a.matched = append(a.matched, m.ID)
+	}
+}
+
+// keep keeps what was visible. A tool that matched but found no semantic slot is kept as one that matched this turn.
+func (a *state) keep(previous []Place) {
+	for _, p := range previous {
+		if !a.show(p.ID, session.Kept) {
+			continue
+		}
+		if i := slices.Index(a.skipped, p.ID); i >= 0 {
+			a.skipped = slices.Delete(a.skipped, i, i+1)
+			p.Matched = a.in.Turn
+		}
+		a.kept = append(a.kept, p)
+	}
+	a.sortKept()
+}
+
+func (a *state) counted() int { return a.fixed + len(a.matched) + len(a.kept) }
+
+// makeRoom evicts in one batch where the list has outgrown the cap and what may be appended past it.
+func (a *state) makeRoom() {
+	allowed := a.cap + a.in.Limits.Overflow
+	if a.in.PrefixLost {
+		allowed = a.cap
+	}
+	if a.counted() <= allowed {
+		return
+	}
+	need := a.hysteresis(a.counted() - allowed)
+	if need <= 0 {
+		return
+	}
+	stale := 0
+	for stale < len(a.kept) && a.kept[stale].touched() <= a.in.Turn-staleTurns-1 {
+		stale++
+	}
+	batch := max(min(stale, a.counted()/2), 2, need)
+	for range min(batch, len(a.kept)) {
+		a.hide(a.kept[0].ID)
+		a.kept = a.kept[1:]
+	}
+}
+
+// sortKept puts the kept tools in the order of eviction: the least recently used or matched first, and of one age the one
+// latest in the list, since less stands behind it.
+func (a *state) sortKept() {
+	place := make(map[catalog.ID]int, len(a.in.Previous))
+	for i, p := range a.in.Previous {
+		place[p.ID] = i
+	}
+	slices.SortFunc(a.kept, func(x, y Place) int {
+		if c := cmp.Compare(x.touched(), y.touched()); c != 0 {
+			return c
+		}
+		return cmp.Compare(place[y.ID], place[x.ID])
+	})
+}
+
+// hysteresis turns away newcomers that do not beat what they would replace by δ, the worst first, and returns how
+// many must still be evicted. The turn's best match is never turned away.
+func (a *state) hysteresis(need int) int {
+	if a.in.Limits.Delta <= 0 || a.in.Limits.Score == nil || len(a.in.Matches) == 0 {
+		return need
+	}
+	victims := make([]float64, 0, need)
+	for _, p := range a.kept[:min(need, len(a.kept))] {
+		victims = append(victims, a.in.Limits.Score(p.ID))
+	}
+	slices.SortFunc(victims, func(x, y float64) int { return cmp.Compare(y, x) })
+	best := a.in.Matches[0].ID
+	for i := len(a.matched) - 1; i >= 0 && len(victims) > 0; i-- {
+		id := a.matched[i]
+		if _, old := a.before[id]; old || id == best {
+			continue
+		}
+		if a.in.Limits.Score(id) >= victims[0]+a.in.Limits.Delta {
+			break
+		}
+		a.hide(id)
+		a.matched = slices.Delete(a.matched, i, i+1)
+		a.skipped = append(a.skipped, id)
+		victims = victims[1:]
+		need--
+	}
+	return need
+}
+
+// mates fill only what is left under the cap: no match and no kept tool ever loses its slot to one.
+func (a *state) mates(mates []catalog.ID) {
+	free := a.cap - a.counted()
+	for _, id := range mates {
+		if free <= 0 {
+			return
+		}
+		if slices.Contains(a.skipped, id) {
+			continue
+		}
+		if a.show(id, session.Bundle) {
+			free--
+		}
+	}
+}
+
+func (a *state) seed() {
+	if len(a.in.Core) > 0 || len(a.in.Matches) > 0 || len(a.in.Previous) > 0 {
+		return
+	}
+	for _, id := range a.in.Seed {
+		a.show(id, session.Seed)
+	}
+}
+
+func (a *state) result() Result {
+	r := Result{Skipped: a.skipped}
+	for _, id := range a.visible {
+		why := a.reason[id]
+		r.Visible = append(r.Visible, Entry{id, why})
+		if _, old := a.before[id]; !old && why != session.Seed {
+			r.Admitted = append(r.Admitted, id)
+		}
+	}
+	for _, p := range a.in.Previous {
+		if _, ok := a.reason[p.ID]; !ok {
+			r.Evicted = append(r.Evicted, p.ID)
+		}
+	}
+	return r
+}

@@ -1,0 +1,293 @@
+package session
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// How much a Manager remembers, and for how long.
+const (
+	maxTurns    = 4096
+	maxActive   = 1024
+	repeatAfter = 10 * time.Minute // a byte-identical first message within this is a retry, not a new conversation
+	quietAfter  = 2 * time.Hour    // a session that was quiet this long has ended; it may still be resumed
+)
+
+// Manager finds the conversation of a request and keeps its turns. In memory, bounded, written behind to
+// a Store. Safe for concurrent use.
+type Manager struct {
+	now   func() time.Time
+	store *writer
+
+	mu    sync.Mutex
+	turns *lru.Cache[string, turnNode]
+	heads *lru.Cache[string, head] // by session id
+	apps  map[string]*app
+	locks [64]sync.Mutex
+}
+
+// turnNode is one turn of the tree.
+type turnNode struct {
+	state   State
+	touched time.Time
+}
+
+// head is the newest turn of a session.
+type head struct {
+	key   string
+	ended bool
+}
+
+// Found is what a Manager knows of a request's conversation.
+type Found struct {
+	Key   string        // of this request's turn; "" where the request has no user message and is kept nowhere
+	State State         // of this very turn where Same, else of the turn before it; without a list for a new session
+	Same  bool          // an earlier request of the same turn was committed
+	New   bool          // the conversation begins here
+	Idle  time.Duration // since the conversation was last seen; 0 for a new one
+}
+
+// Find looks the conversation up; it changes nothing. State.Session, App, Turn and Core are already those of this request's turn.
+func (m *Manager) Find(id Identity) Found {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id.Explicit != "" {
+		return m.findExplicit(id)
+	}
+	path := keys(id)
+	key := path[len(path)-1]
+	if len(id.Chain) == 0 {
+		return m.begin(id, "")
+	}
+	now := m.now()
+	if node, ok := m.turns.Get(key); ok {
+		again := len(id.Chain) > 1 || id.Continues
+		retry := node.state.Body == id.Body && now.Sub(node.touched) < repeatAfter
+		if again || retry {
+			return Found{Key: key, State: node.state, Same: true, Idle: now.Sub(node.touched)}
+		}
+	}
+	for i := len(path) - 2; i > 0; i-- {
+		if node, ok := m.turns.Get(path[i]); ok {
+			return m.next(node, path[i], key)
+		}
+	}
+	return m.begin(id, key)
+}
+
+// findExplicit follows the session that the client named, whatever its messages: a client may send only the newest.
+func (m *Manager) findExplicit(id Identity) Found {
+	root := id
+	root.Chain = nil
+	session := "x" + keys(root)[0][:15]
+	path := keys(id)
+	key := path[len(path)-1]
+	h, ok := m.heads.Get(session)
+	if !ok {
+		f := m.begin(id, key)
+		f.State.Session = session
+		return f
+	}
+	node, ok := m.turns.Get(h.key)
+	if !ok {
+		f := m.begin(id, key)
+		f.State.Session = session
+		return f
+	}
+	if h.key == key && (id.Continues || node.state.Body == id.Body) {
+		return Found{Key: key, State: node.state, Same: true, Idle: m.now().Sub(node.touched)}
+	}
+	f := m.next(node, h.key, key)
+	f.State.Session = session
+	return f
+}
+
+// next is a new turn after node. A turn that is not its session's newest was edited or branched from: the conversation forks.
+func (m *Manager) next(node turnNode, parent, key string) Found {
+	state := node.state
+	state.Turn++
+	if h, ok := m.heads.Peek(state.Session); ok && h.key != parent {
+		state.Session = newID()
+		state.Escapes, state.Loads = 0, 0
+	}
+	return Found{Key: key, State: state, Idle: m.now().Sub(node.touched)}
+}
+
+func (m *Manager) begin(id Identity, key string) Found {
+	state := State{Session: newID(), App: id.App(), Turn: 1}
+	if a := m.apps[state.App]; a != nil {
+		state.Core = slices.Clone(a.coreAt(m.now()))
+	}
+	return Found{Key: key, State: state, New: true}
+}
+
+// Commit keeps what a turn made visible. The state must not be changed afterwards. A key of "" keeps nothing.
+func (m *Manager) Commit(key string, s State) {
+	if key == "" {
+		return
+	}
+	m.mu.Lock()
+	now := m.now()
+	_, known := m.heads.Peek(s.Session)
+	m.turns.Add(key, turnNode{s, now})
+	m.heads.Add(s.Session, head{key: key})
+	a := m.app(s.App)
+	a.seen = now
+	if !known {
+		a.sessions++
+	}
+	m.mu.Unlock()
+	m.store.save(Record{key, s, now})
+}
+
+// Observe notes the tools that the model called on a turn. It returns those that were hidden when they were
+// called: they count as escape hatches and are visible from the next request on. During a fallback nothing is hidden. exists says
+// whether the catalog has a name; calls of other names are the client's own affair.
+func (m *Manager) Observe(key string, called []string, exists func(string) bool) (State, []string) {
+	m.mu.Lock()
+	node, ok := m.turns.Get(key)
+	if !ok || len(called) == 0 {
+		m.mu.Unlock()
+		return State{}, nil
+	}
+	now := m.now()
+	s, hidden, used := node.state.withCalls(called, exists)
+	m.turns.Add(key, turnNode{s, now})
+	m.app(s.App).count(s.Session, used)
+	m.mu.Unlock()
+	m.store.save(Record{key, s, now})
+	m.store.uses(s.App, s.Session, used, now)
+	return s, hidden
+}
+
+// withCalls is the state after these calls.
+func (s State) withCalls(called []string, exists func(string) bool) (next State, hidden, used []string) {
+	next = s
+	next.List = slices.Clone(s.List)
+	next.Called = slices.Clone(s.Called)
+	for _, name := range called {
+		if i := slices.IndexFunc(next.List, func(v Visible) bool { return v.Name == name }); i >= 0 {
+			next.List[i].Used = s.Turn
+			used = append(used, name)
+			continue
+		}
+		if exists != nil && !exists(name) {
+			continue
+		}
+		used = append(used, name)
+		if s.Fallback != "" || !s.HasList() {
+			continue
+		}
+		if !slices.Contains(next.Called, name) {
+			next.Called = append(next.Called, name)
+		}
+		next.Escapes++
+		hidden = append(hidden, name)
+	}
+	return next, hidden, used
+}
+
+// Lock makes plans of one conversation wait for each other; the caller unlocks when the plan is made. Conversations share 64 locks.
+func (m *Manager) Lock(id Identity) (unlock func()) {
+	if len(id.Chain) > 1 {
+		id.Chain = id.Chain[:1]
+	}
+	path := keys(id)
+	last := path[len(path)-1]
+	l := &m.locks[(hexDigit(last[0])<<4|hexDigit(last[1]))%len(m.locks)]
+	l.Lock()
+	return l.Unlock
+}
+
+func hexDigit(c byte) int {
+	if c >= 'a' {
+		return int(c-'a') + 10
+	}
+	return int(c - '0')
+}
+
+// List returns the newest state of each session in memory, the most recently committed first.
+func (m *Manager) List() []State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []State
+	for _, id := range slices.Backward(m.heads.Keys()) {
+		if s, ok := m.get(id); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Get returns the newest state of a session by its id.
+func (m *Manager) Get(session string) (State, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.get(session)
+}
+
+func (m *Manager) get(session string) (State, bool) {
+	h, ok := m.heads.Peek(session)
+	if !ok {
+		return State{}, false
+	}
+	node, ok := m.turns.Peek(h.key)
+	return node.state, ok
+}
+
+// Key returns the key of a session's newest turn, for Observe.
+func (m *Manager) Key(session string) (string, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h, ok := m.heads.Peek(session)
+	return h.key, ok
+}
+
+// Ended returns the sessions that have been quiet for two hours, each once; all that have not ended yet where all is true (at shutdown).
+func (m *Manager) Ended(all bool) []State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var ended []State
+	for _, id := range m.heads.Keys() {
+		h, _ := m.heads.Peek(id)
+		node, ok := m.turns.Peek(h.key)
+		if !ok || h.ended || !all && m.now().Sub(node.touched) < quietAfter {
+			continue
+		}
+		m.heads.Add(id, head{key: h.key, ended: true})
+		ended = append(ended, node.state)
+	}
+	return ended
+}
+
+func newID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// New returns a Manager that keeps nothing over a restart. now is the clock.
+func New(now func() time.Time) *Manager {
+	turns, _ := lru.New[string, turnNode](maxTurns)
+	heads, _ := lru.New[string, head](maxActive)
+	return &Manager{now: now, store: &writer{}, turns: turns, heads: heads, apps: map[string]*app{}}
+}
+
+// Open returns a Manager that starts with what the store holds and writes behind to it. Close it to write the rest.
+func Open(store Store, now func() time.Time, log *slog.Logger) (*Manager, error) {
+	m := New(now)
+	if err := m.load(store); err != nil {
+		return nil, err
+	}
+	m.store = newWriter(store, log)
+	return m, nil
+}
+
+// Close writes what is waiting and stops.
+func (m *Manager) Close() { m.store.close() }

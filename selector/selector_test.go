@@ -1,0 +1,309 @@
+package selector
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"toolbelt/catalog"
+	"toolbelt/embed"
+	"toolbelt/embed/embedtest"
+)
+
+func catalogOf(tools ...catalog.Tool) *catalog.Catalog { return catalog.New(tools) }
+
+func household() *catalog.Catalog {
+	return catalogOf(
+		catalog.Tool{Name: "lights_on", Description: "Switch the lamps of a room on"},
+		catalog.Tool{Name: "lights_off", Description: "Switch the lamps of a room off"},
+		catalog.Tool{Name: "sendEmail", Description: "Send an email to a person"},
+		catalog.Tool{Name: "playMusic", Description: "Play a song on a loudspeaker", Schema: catalog.Schema(`{"properties":{"artist":{"type":"string"}}}`)},
+		catalog.Tool{Name: "天気", Description: "今日の天気予報を調べる"},
+	)
+}
+
+// indexBy makes an index with a view by e, and asks it.
+func indexBy(t testing.TB, cat *catalog.Catalog, embedders ...embed.Embedder) *Index {
+	t.Helper()
+	var views []*View
+	for _, e := range embedders {
+		texts := make([][]embed.Vector, 2)
+		for i := range cat.Len() {
+			tool := cat.Tool(catalog.ID(i))
+			for j, text := range []string{tool.ShortText(), tool.LongText()} {
+				texts[j] = append(texts[j], vectorsOf(t, e, embed.Document, text)...)
+			}
+		}
+		v, err := NewView(e.Model(), cat.Len(), texts, vectorsOf(t, e, embed.Query, Background()...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		views = append(views, v)
+	}
+	ix, err := NewIndex(cat, views...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+func vectorsOf(t testing.TB, e embed.Embedder, kind embed.Kind, texts ...string) []embed.Vector {
+	t.Helper()
+	v, err := e.Embed(context.Background(), kind, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func builtin(t testing.TB) embed.Embedder {
+	t.Helper()
+	b, err := embed.NewBuiltin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func ask(t testing.TB, ix *Index, text string, embedders ...embed.Embedder) Scores {
+	t.Helper()
+	q := Query{Texts: []string{text}, Vectors: map[embed.Model][]embed.Vector{}}
+	for _, e := range embedders {
+		q.Vectors[e.Model()] = vectorsOf(t, e, embed.Query, text)
+	}
+	return ix.Score(q)
+}
+
+func best(ix *Index, s Scores) string { return ix.Catalog().Tool(Top(s, 1)[0].ID).Name }
+
+func TestTheToolThatIsMeantRanksFirst(t *testing.T) {
+	e := builtin(t)
+	ix := indexBy(t, household(), e)
+	for request, want := range map[string]string{
+		"switch on the lamps in the kitchen":    "lights_on",
+		"write an email to Anna":                "sendEmail",
+		"play something by my favourite singer": "playMusic",
+		"artist":                                "playMusic",
+		"天気予報":                                  "天気",
+		"send email":                            "sendEmail",
+	} {
+		if got := best(ix, ask(t, ix, request, e)); got != want {
+			t.Errorf("%q ranks %q first, want %q", request, got, want)
+		}
+	}
+}
+
+func TestWithoutAViewWordsDecide(t *testing.T) {
+	ix := indexBy(t, household())
+	s := ask(t, ix, "email")
+	if best(ix, s) != "sendEmail" || len(s.Used) != 0 {
+		t.Errorf("best %q, used %v", best(ix, s), s.Used)
+	}
+	if got := Select(s, Floor{Threshold: 1, Words: 0.9}, 5); len(got) != 1 || got[0].Score != 1 {
+		t.Errorf("over the floor: %v", got)
+	}
+}
+
+func TestWhatMatchesNothingIsUnderTheFloor(t *testing.T) {
+	e := builtin(t)
+	ix := indexBy(t, household(), e)
+	for _, request := range []string{"", "the of and", "!!!", "qwzx"} {
+		if got := Select(ask(t, ix, request, e), Floor{Threshold: 3, Words: 0.6}, 5); len(got) > 0 {
+			t.Errorf("%q matches %v", request, got)
+		}
+	}
+}
+
+func TestVectorsOfAnotherModelAreNeverCompared(t *testing.T) {
+	e := embedtest.NewFake("a", 32)
+	ix := indexBy(t, household(), e)
+	v := vectorsOf(t, e, embed.Query, "send an email")
+	for name, m := range map[string]embed.Model{
+		"another name":   {Name: "b", Dim: 32},
+		"another digest": {Name: "a", Digest: "x", Dim: 32},
+		"another length": {Name: "a", Dim: 31},
+	} {
+		if s := ix.Score(Query{Texts: []string{"x"}, Vectors: map[embed.Model][]embed.Vector{m: v}}); len(s.Used) > 0 {
+			t.Errorf("%s was compared", name)
+		}
+	}
+	short := embed.Vector{1, 0}
+	if s := ix.Score(Query{Texts: []string{"x"}, Vectors: map[embed.Model][]embed.Vector{e.Model(): {short}}}); len(s.Used) > 0 {
+		t.Error("a short vector was compared")
+	}
+}
+
+func TestViewRefusesVectorsOfAnotherLength(t *testing.T) {
+	m := embed.Model{Name: "m", Dim: 3}
+	good, short := embed.Vector{1, 0, 0}, embed.Vector{1, 0}
+	for name, try := range map[string]func() (*View, error){
+		"tool":          func() (*View, error) { return NewView(m, 1, [][]embed.Vector{{short}}, []embed.Vector{good}) },
+		"background":    func() (*View, error) { return NewView(m, 1, [][]embed.Vector{{good}}, []embed.Vector{short}) },
+		"count":         func() (*View, error) { return NewView(m, 2, [][]embed.Vector{{good}}, []embed.Vector{good}) },
+		"no background": func() (*View, error) { return NewView(m, 1, [][]embed.Vector{{good}}, nil) },
+	} {
+		if _, err := try(); catalog.KindOf(err) != catalog.Invalid || err == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTwoViewsAreFused(t *testing.T) {
+	a, b := builtin(t), embedtest.NewFake("b", 64)
+	ix := indexBy(t, household(), a, b)
+	s := ask(t, ix, "send an email to a person", a, b)
+	if len(s.Used) != 2 || best(ix, s) != "sendEmail" {
+		t.Errorf("used %v, best %q", s.Used, best(ix, s))
+	}
+	alone := ask(t, ix, "send an email to a person", a)
+	if len(alone.Used) != 1 {
+		t.Errorf("used %v where one answered", alone.Used)
+	}
+	if again, err := ix.With(ix.views[0]); err != nil || again.Views() != 2 {
+		t.Errorf("a view of the same model is not replaced: %d views, %v", again.Views(), err)
+	}
+}
+
+func TestOddCatalogs(t *testing.T) {
+	e := builtin(t)
+	same := make([]catalog.Tool, 20)
+	empty := make([]catalog.Tool, 20)
+	for i := range same {
+		same[i] = catalog.Tool{Name: fmt.Sprint("t", i), Description: "the very same"}
+		empty[i] = catalog.Tool{Name: fmt.Sprint("x", i)}
+	}
+	for name, cat := range map[string]*catalog.Catalog{
+		"none": catalogOf(), "one": catalogOf(catalog.Tool{Name: "only"}), "identical": catalogOf(same...), "no descriptions": catalogOf(empty...),
+		"long":      catalogOf(catalog.Tool{Name: "long", Description: strings.Repeat("word ", 20000)}, catalog.Tool{Name: "b"}),
+		"not UTF-8": catalogOf(catalog.Tool{Name: "bad\xff", Description: "\xfe\x00"}, catalog.Tool{Name: "b"}),
+	} {
+		ix := indexBy(t, cat, e)
+		for _, request := range []string{"", "a", "the very same", strings.Repeat("many words here ", 7000), "\xff\xfe", "שלום עולם", "😀"} {
+			s := ask(t, ix, request, e)
+			for i := range s.Rank {
+				if x := float64(s.Rank[i] + s.Match[i] + s.Words[i]); math.IsNaN(x) || math.IsInf(x, 0) {
+					t.Fatalf("%s, %.20q: tool %d scores %v", name, request, i, x)
+				}
+			}
+			if got := len(Top(s, 14)); got != min(14, cat.Len()) {
+				t.Fatalf("%s: %d on top", name, got)
+			}
+		}
+	}
+}
+
+// TestSelectAgainstSorting compares the heap with the plain way.
+func TestSelectAgainstSorting(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		n := rng.IntN(40)
+		s := Scores{Rank: make([]float32, n), Match: make([]float32, n), Words: make([]float32, n)}
+		for i := range n {
+			s.Rank[i], s.Match[i], s.Words[i] = float32(rng.IntN(5)), float32(rng.IntN(6)), rng.Float32()
+		}
+		f, limit := Floor{Threshold: 3, Words: 0.9}, rng.IntN(12)
+		var want []catalog.ID
+		for i := range n {
+			if s.Match[i] >= 3 || s.Words[i] >= 0.9 {
+				want = append(want, catalog.ID(i))
+			}
+		}
+		slices.SortStableFunc(want, func(a, b catalog.ID) int { return int(s.Rank[b] - s.Rank[a]) })
+		want = want[:min(limit, len(want))]
+		var got []catalog.ID
+		for _, m := range Select(s, f, limit) {
+			got = append(got, m.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+	}
+}
+
+func TestCosinesEqualTheScalarReference(t *testing.T) {
+	for _, dim := range []int{1, 2, 3, 7, 8, 15, 16, 31, 33, 255, 256, 257, 384, 768} {
+		compareCosines(t, dim, 9, uint64(dim))
+	}
+}
+
+func FuzzCosines(f *testing.F) {
+	f.Add(256, 5, uint64(1))
+	f.Add(1, 1, uint64(2))
+	f.Fuzz(func(t *testing.T, dim, rows int, seed uint64) {
+		compareCosines(t, 1+abs(dim)%1024, 1+abs(rows)%32, seed)
+	})
+}
+
+func abs(x int) int { return max(x, -max(x, -math.MaxInt)) }
+
+func compareCosines(t *testing.T, dim, rows int, seed uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 3))
+	unit := func() embed.Vector {
+		v := make(embed.Vector, dim)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+		}
+		if embed.Normalize(v) != nil {
+			v[0] = 1
+		}
+		return v
+	}
+	var vectors []embed.Vector
+	for range rows {
+		vectors = append(vectors, unit())
+	}
+	v, err := NewView(embed.Model{Name: "m", Dim: dim}, rows, [][]embed.Vector{vectors}, []embed.Vector{unit()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := unit()
+	fast, slow := make([]float32, rows), make([]float32, rows)
+	v.cosines(q, fast)
+	v.cosinesScalar(q, slow)
+	for i := range fast {
+		if math.Abs(float64(fast[i]-slow[i])) > 1e-5 {
+			t.Fatalf("%d dimensions: %v by SIMD, %v by the reference", dim, fast[i], slow[i])
+		}
+	}
+}
+
+func FuzzLexical(f *testing.F) {
+	f.Add("lights_on", "Switch the lamps on", "switch lamps")
+	f.Add("\xff", "検索 camelCaseWord HTTPServer", "検索")
+	f.Fuzz(func(t *testing.T, name, description, request string) {
+		cat := catalogOf(catalog.Tool{Name: name, Description: description}, catalog.Tool{Name: "other", Description: request})
+		lx := newLexical(cat)
+		out, coverage := make([]float32, cat.Len()), make([]float32, cat.Len())
+		lx.score(request, out, coverage)
+		for i := range out {
+			if !(out[i] >= 0) || !(coverage[i] >= 0) || coverage[i] > 1.0001 {
+				t.Fatalf("score %v, coverage %v", out[i], coverage[i])
+			}
+		}
+	})
+}
+
+// BenchmarkCosines is the SIMD scoring alone, beside its scalar reference.
+func BenchmarkCosines(b *testing.B) {
+	const dim = 256
+	for _, n := range []int{38, 1000, 5000} {
+		v := &View{model: embed.Model{Dim: dim}, rows: make([]float32, n*dim), mean: make([]float32, n)}
+		for i := range v.rows {
+			v.rows[i] = float32(i%17) / 100
+		}
+		q, out := embed.Vector(slices.Clone(v.rows[:dim])), make([]float32, n)
+		for name, f := range map[string]func(embed.Vector, []float32){"simd": v.cosines, "scalar": v.cosinesScalar} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					f(q, out)
+				}
+			})
+		}
+	}
+}

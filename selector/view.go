@@ -1,0 +1,118 @@
+package selector
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/viterin/vek/vek32"
+
+	"toolbelt/catalog"
+	"toolbelt/embed"
+)
+
+// View is how one embedder sees a catalog: a row a tool, and each tool's own background. Immutable.
+type View struct {
+	model embed.Model
+	rows  []float32 // len = tools × Dim, row-major: the mean of the tool's text vectors, zero where it has none
+	mean  []float32 // a tool's mean cosine with the background
+	scale []float32 // 1 / the deviation of those cosines, 0 for a tool without a row
+}
+
+// minDeviation is the least deviation that is divided by; under it a signal says nothing.
+const minDeviation = 1e-6
+
+// NewView makes a view of n tools from the vectors of their texts. texts[j][i] is the vector of tool i's
+// j-th text; a nil vector is a text with nothing to embed. background are the vectors of Background(). A vector of another
+// length than m.Dim is an error of kind Invalid: vectors of two models are never mixed. Cost: n × len(background) dot products.
+func NewView(m embed.Model, n int, texts [][]embed.Vector, background []embed.Vector) (*View, error) {
+	v := &View{model: m, rows: make([]float32, n*m.Dim), mean: make([]float32, n), scale: make([]float32, n)}
+	for _, vectors := range texts {
+		if len(vectors) != n {
+			return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a view of %d tools by %q was given %d vectors", n, m.Name, len(vectors)), nil)
+		}
+		for i, vector := range vectors {
+			if vector == nil {
+				continue
+			}
+			if len(vector) != m.Dim {
+				return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a vector of tool %d by %q has %d numbers, not %d", i, m.Name, len(vector), m.Dim), nil)
+			}
+			vek32.Add_Inplace(v.row(catalog.ID(i)), vector)
+		}
+	}
+	if len(texts) > 1 {
+		vek32.MulNumber_Inplace(v.rows, 1/float32(len(texts)))
+	}
+	return v, v.calibrate(background)
+}
+
+func (v *View) row(id catalog.ID) []float32 {
+	return v.rows[int(id)*v.model.Dim : (int(id)+1)*v.model.Dim]
+}
+
+// calibrate measures each tool's background. A single tool's deviation over few requests is itself
+// noisy, so its variance is averaged half and half with the mean variance of all tools.
+func (v *View) calibrate(background []embed.Vector) error {
+	n := len(v.mean)
+	variance := make([]float64, n)
+	cosines := make([]float32, n)
+	sum, squares := make([]float64, n), make([]float64, n)
+	used := 0.0
+	for _, b := range background {
+		if b == nil {
+			continue
+		}
+		if len(b) != v.model.Dim {
+			return catalog.NewError(catalog.Invalid, fmt.Sprintf("a background vector by %q has %d numbers, not %d", v.model.Name, len(b), v.model.Dim), nil)
+		}
+		v.cosines(b, cosines)
+		for i, c := range cosines {
+			sum[i] += float64(c)
+			squares[i] += float64(c) * float64(c)
+		}
+		used++
+	}
+	if used == 0 {
+		return catalog.NewError(catalog.Invalid, fmt.Sprintf("a view by %q was given no background to measure against", v.model.Name), nil)
+	}
+	average, rows := 0.0, 0.0
+	for i := range variance {
+		mean := sum[i] / used
+		v.mean[i] = float32(mean)
+		variance[i] = math.Max(0, squares[i]/used-mean*mean)
+		if variance[i] > 0 {
+			average += variance[i]
+			rows++
+		}
+	}
+	for i := range variance {
+		deviation := math.Sqrt((variance[i] + average/math.Max(rows, 1)) / 2)
+		if variance[i] > 0 && deviation > minDeviation {
+			v.scale[i] = float32(1 / deviation)
+		}
+	}
+	return nil
+}
+
+// cosines fills out with q's dot product with every row. len(out) is the number of tools, len(q) the view's dimension.
+func (v *View) cosines(q embed.Vector, out []float32) {
+	dim := v.model.Dim
+	for i := range out {
+		out[i] = vek32.Dot(v.rows[i*dim:(i+1)*dim], q)
+	}
+}
+
+// cosinesScalar is the plain reference of cosines: equal within 1e-5.
+func (v *View) cosinesScalar(q embed.Vector, out []float32) {
+	dim := v.model.Dim
+	for i := range out {
+		var sum float32
+		for j, x := range v.rows[i*dim : (i+1)*dim] {
+			sum += x * q[j]
+		}
+		out[i] = sum
+	}
+}
+
+// Model identifies the embedder.
+func (v *View) Model() embed.Model { return v.model }
