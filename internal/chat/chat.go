@@ -60,10 +60,10 @@ type Request struct {
 	ToolsEnd   int
 
 	Choice      Choice
-	ChoiceNames []string // the names that a Named choice gives
+	ChoiceNames []string // every tool that tool_choice names, whatever Choice is: each is to stay visible
 
 	Users     []string // text of each user message, in order; parts joined by newlines, images left out
-	Continues bool     // a message other than a user's follows the last user message: the turn goes on
+	Continues bool     // a message of the model or of a tool follows the last user message: the turn goes on
 	Called    []string // distinct tools that the history calls, most recent first, at most 8
 
 	ContextTokens int // options.num_ctx, 0 where not given
@@ -72,3 +72,15 @@ type Request struct {
 
 // HasTools reports whether there is a tools array with at least one selectable tool.
 func (r *Request) HasTools() bool { return len(r.Tools) > 0 }
+
+// ProtocolOf returns the protocol of a request's path, without query, as the client sends it. Only the exact
+// paths are known: a trailing slash, another version or another prefix is Unknown and goes on unedited.
+func ProtocolOf(path string) Protocol {
+	switch path {
+	case "/api/chat":
+		return Ollama
+	case "/v1/chat/completions", "/api/v1/chat/completions":
+		return OpenAI
+	}
+	return Unknown
+}

@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+)
+
+const maxCalled = 8
+
+// readMessages fills in what the conversation tells.
+func (r *Request) readMessages(body []byte, array span) error {
+	if array.isAbsent(body) {
+		return nil
+	}
+	if !array.isArray(body) {
+		return unedited("its \"messages\" is not an array")
+	}
+	r.MessageBytes = array.end - array.start
+	n := 0
+	eachElement(body, array.start, func(message span) bool {
+		if n++; n > maxMessages {
+			return false
+		}
+		if message.isObject(body) {
+			r.readMessage(body, message)
+		}
+		return true
+	})
+	if n > maxMessages {
+		return unedited("it has more than %d messages", maxMessages)
+	}
+	return nil
+}
+
+func (r *Request) readMessage(body []byte, message span) {
+	var role []byte
+	var content, calls, call span
+	eachField(body, message.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "role":
+			if role = nil; value.isString(body) {
+				role = unquote(value.of(body))
+			}
+		case "content":
+			content = value
+		case "tool_calls":
+			calls = value
+		case "function_call":
+			call = value
+		}
+		return true
+	})
+	switch string(role) {
+	case "user":
+		r.Users = append(r.Users, contentText(body, content))
+		r.Continues = false
+		return
+	case "system", "developer": // instructions of the app, wherever it puts them
+		return
+	}
+	r.Continues = len(r.Users) > 0
+	if call.isObject(body) {
+		r.sawCall(body, nameIn(body, call))
+	}
+	if calls.isArray(body) {
+		eachElement(body, calls.start, func(one span) bool {
+			r.sawCall(body, functionName(body, one))
+			return true
+		})
+	}
+}
+
+// sawCall moves the name to the front of Called.
+func (r *Request) sawCall(body []byte, name span) {
+	if !name.isString(body) {
+		return
+	}
+	text := unquote(name.of(body))
+	if len(text) == 0 {
+		return
+	}
+	at := slices.IndexFunc(r.Called, func(s string) bool { return s == string(text) })
+	var front string
+	switch {
+	case at >= 0:
+		front = r.Called[at]
+	case len(r.Called) < maxCalled:
+		r.Called = append(r.Called, "")
+		at, front = len(r.Called)-1, string(text)
+	default:
+		at, front = maxCalled-1, string(text)
+	}
+	copy(r.Called[1:at+1], r.Called[:at])
+	r.Called[0] = front
+}
+
+// functionName finds the name in {"function":{"name"}} or in a flat {"name"}; empty where there is none.
+func functionName(body []byte, object span) span {
+	if !object.isObject(body) {
+		return span{}
+	}
+	var function, name span
+	eachField(body, object.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "function":
+			function = value
+		case "name":
+			name = value
+		}
+		return true
+	})
+	if function.isObject(body) {
+		return nameIn(body, function)
+	}
+	return name
+}
+
+// nameIn returns the object's "name".
+func nameIn(body []byte, object span) span {
+	var name span
+	eachField(body, object.start, func(key []byte, value span) bool {
+		if string(key) == "name" {
+			name = value
+		}
+		return true
+	})
+	return name
+}
+
+// contentText returns a message's text: a string, or the text parts joined by newlines. Images, audio
+// and files are left out.
+func contentText(body []byte, content span) string {
+	if !content.isArray(body) {
+		return content.text(body)
+	}
+	var parts []string
+	eachElement(body, content.start, func(part span) bool {
+		switch {
+		case part.isString(body):
+			parts = append(parts, part.text(body))
+		case part.isObject(body):
+			if text, ok := partText(body, part); ok {
+				parts = append(parts, text)
+			}
+		}
+		return true
+	})
+	return strings.Join(parts, "\n")
+}
+
+func partText(body []byte, part span) (string, bool) {
+	var kind []byte
+	var text span
+	eachField(body, part.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "type":
+			if value.isString(body) {
+				kind = unquote(value.of(body))
+			}
+		case "text":
+			text = value
+		}
+		return true
+	})
+	switch string(kind) {
+	case "text", "input_text", "":
+		return text.text(body), text.isString(body)
+	}
+	return "", false
+}

@@ -1,0 +1,214 @@
+package chat
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Usage is what an engine said about an answer. A figure that it did not give is 0.
+type Usage struct {
+	PromptTokens   int           // of the whole prompt, reused ones included
+	CachedTokens   int           // of those, reused from the cache, where the engine tells
+	OutputTokens   int           //
+	PromptDuration time.Duration // spent on evaluating the prompt
+	Done           bool          // the engine said that the answer is complete
+	Failed         bool          // the engine reported an error within the answer
+}
+
+// observe reads one JSON object of the answer, if it may tell anything. Most of a stream's objects do not: for those it
+// costs a few searches for a word.
+func (s *Scanner) observe(object []byte) {
+	if !s.telling(object) || tooDeep(object, maxDepth) || !gjson.ValidBytes(object) {
+		return
+	}
+	at := skipSpace(object, 0)
+	if object[at] != '{' {
+		return
+	}
+	if s.protocol == Ollama {
+		s.observeOllama(object, at)
+	} else {
+		s.observeOpenAI(object, at)
+	}
+}
+
+func (s *Scanner) telling(object []byte) bool {
+	words := []string{"tool_calls", "function_call", "\"usage\"", "\"timings\"", "\"error\"", "finish_reason\":\"", "finish_reason\": \""}
+	if s.protocol == Ollama {
+		words = []string{"tool_calls", "prompt_eval", "eval_count", "done_reason", "\"done\":true", "\"done\": true", "\"error\""}
+	}
+	for _, word := range words {
+		if bytes.Contains(object, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWhole reports whether b is a JSON value from its first byte to its last.
+func isWhole(b []byte) bool { return !tooDeep(b, maxDepth) && gjson.ValidBytes(b) }
+
+// startsDocument reports whether a first line begins a JSON document that goes on in the next.
+func startsDocument(line []byte) bool {
+	i := skipSpace(line, 0)
+	return i < len(line) && (line[i] == '{' || line[i] == '[') && !isWhole(line)
+}
+
+func (s *Scanner) observeOllama(b []byte, at int) {
+	eachField(b, at, func(key []byte, value span) bool {
+		switch string(key) {
+		case "message":
+			if value.isObject(b) {
+				s.observeDelta(b, value, 0, true)
+			}
+		case "prompt_eval_count":
+			s.usage.PromptTokens = number(b, value, s.usage.PromptTokens)
+		case "eval_count":
+			s.usage.OutputTokens = number(b, value, s.usage.OutputTokens)
+		case "prompt_eval_duration":
+			if ns := gjson.ParseBytes(value.of(b)); ns.Type == gjson.Number && ns.Num > 0 && ns.Num < 1<<62 {
+				s.usage.PromptDuration = time.Duration(ns.Num)
+			}
+		case "done":
+			s.usage.Done = s.usage.Done || b[value.start] == 't'
+		case "error":
+			s.usage.Failed = s.usage.Failed || !value.isAbsent(b)
+		}
+		return true
+	})
+}
+
+func (s *Scanner) observeOpenAI(b []byte, at int) {
+	eachField(b, at, func(key []byte, value span) bool {
+		switch string(key) {
+		case "choices":
+			if value.isArray(b) {
+				s.observeChoices(b, value)
+			}
+		case "usage":
+			if value.isObject(b) {
+				s.observeUsage(b, value)
+			}
+		case "timings":
+			if value.isObject(b) {
+				s.observeTimings(b, value)
+			}
+		case "error":
+			s.usage.Failed = s.usage.Failed || !value.isAbsent(b)
+		}
+		return true
+	})
+}
+
+func (s *Scanner) observeChoices(b []byte, choices span) {
+	eachElement(b, choices.start, func(choice span) bool {
+		if !choice.isObject(b) {
+			return true
+		}
+		var index, delta, message, finish span
+		eachField(b, choice.start, func(key []byte, value span) bool {
+			switch string(key) {
+			case "index":
+				index = value
+			case "delta":
+				delta = value
+			case "message":
+				message = value
+			case "finish_reason":
+				finish = value
+			}
+			return true
+		})
+		s.usage.Done = s.usage.Done || finish.isString(b)
+		switch n := number(b, index, 0); {
+		case delta.isObject(b):
+			s.observeDelta(b, delta, n, false)
+		case message.isObject(b):
+			s.observeDelta(b, message, n, true)
+		}
+		return true
+	})
+}
+
+// observeDelta reads the calls of a message or of a piece of one.
+func (s *Scanner) observeDelta(b []byte, delta span, choice int, whole bool) {
+	eachField(b, delta.start, func(key []byte, value span) bool {
+		switch {
+		case string(key) == "tool_calls" && value.isArray(b):
+			s.calls.begin(choice, whole)
+			eachElement(b, value.start, func(call span) bool {
+				if call.isObject(b) {
+					s.calls.add(readPiece(b, call))
+				}
+				return true
+			})
+		case string(key) == "function_call" && value.isObject(b):
+			s.calls.begin(choice, whole)
+			s.calls.add(readLegacy(b, value))
+		}
+		return true
+	})
+}
+
+func (s *Scanner) observeUsage(b []byte, usage span) {
+	eachField(b, usage.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "prompt_tokens":
+			s.usage.PromptTokens = number(b, value, s.usage.PromptTokens)
+		case "completion_tokens":
+			s.usage.OutputTokens = number(b, value, s.usage.OutputTokens)
+		case "prompt_tokens_details":
+			if value.isObject(b) {
+				eachField(b, value.start, func(key []byte, value span) bool {
+					if string(key) == "cached_tokens" {
+						s.usage.CachedTokens = number(b, value, s.usage.CachedTokens)
+					}
+					return true
+				})
+			}
+		}
+		return true
+	})
+}
+
+// observeTimings reads the timings object of llama.cpp's server: milliseconds, and prompt_n without the reused tokens.
+func (s *Scanner) observeTimings(b []byte, timings span) {
+	evaluated, cached := 0, 0
+	eachField(b, timings.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "prompt_n":
+			evaluated = number(b, value, 0)
+		case "cache_n":
+			cached = number(b, value, 0)
+		case "predicted_n":
+			if s.usage.OutputTokens == 0 {
+				s.usage.OutputTokens = number(b, value, 0)
+			}
+		case "prompt_ms":
+			if ms := gjson.ParseBytes(value.of(b)); ms.Type == gjson.Number && ms.Num > 0 && ms.Num < 1e12 {
+				s.usage.PromptDuration = time.Duration(ms.Num * float64(time.Millisecond))
+			}
+		}
+		return true
+	})
+	if cached > 0 {
+		s.usage.CachedTokens = cached
+	}
+	if s.usage.PromptTokens == 0 {
+		s.usage.PromptTokens = evaluated + cached
+	}
+}
+
+// number returns a count, or otherwise where the value is none.
+func number(b []byte, value span, otherwise int) int {
+	if value.end <= value.start {
+		return otherwise
+	}
+	v := gjson.ParseBytes(value.of(b))
+	if v.Type != gjson.Number {
+		return otherwise
+	}
+	return count(v)
+}

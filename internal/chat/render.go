@@ -1,0 +1,74 @@
+package chat
+
+// Render returns body with its tools array replaced by those elements whose keys are in order, in that order, each
+// as the client wrote it, with "," between them; all elements of one key (twins) stand together in the client's order. r must be what Decode read from this body.
+// Keys that the request lacks, and a key's second mention, are skipped. Every byte outside the
+// array's brackets is the client's.
+//
+// The very slice body is returned where nothing changes: the same elements in the same order, no tools array, or
+// nothing left of it (an array is never emptied). Otherwise the result is one new allocation.
+func Render(body []byte, r *Request, order []string) []byte {
+	if len(r.Elements) == 0 || r.ToolsStart >= r.ToolsEnd || r.ToolsEnd > len(body) {
+		return body
+	}
+	kept := arrange(r.Elements, order)
+	if len(kept) == 0 || len(kept) == len(r.Elements) && ascending(kept) {
+		return body
+	}
+	size := r.ToolsStart + 1 + len(body) - r.ToolsEnd + 1
+	for _, i := range kept {
+		size += r.Elements[i].End - r.Elements[i].Start + 1
+	}
+	out := make([]byte, 0, size)
+	out = append(out, body[:r.ToolsStart]...)
+	out = append(out, '[')
+	for n, i := range kept {
+		if n > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, body[r.Elements[i].Start:r.Elements[i].End]...)
+	}
+	out = append(out, ']')
+	return append(out, body[r.ToolsEnd:]...)
+}
+
+// arrange returns the indexes of the elements in the wanted order.
+func arrange(elements []Element, order []string) []int {
+	type chain struct{ first, last int }
+	chains := make(map[string]chain, len(elements))
+	next := make([]int, len(elements)) // of the same key; 0: none, as no element follows itself to the front
+	for i, e := range elements {
+		c, twin := chains[e.Key]
+		if twin {
+			next[c.last] = i
+		} else {
+			c.first = i
+		}
+		c.last = i
+		chains[e.Key] = c
+	}
+	kept := make([]int, 0, len(elements))
+	for _, key := range order {
+		c, ok := chains[key]
+		if !ok {
+			continue
+		}
+		delete(chains, key)
+		for i := c.first; ; i = next[i] {
+			kept = append(kept, i)
+			if i == c.last {
+				break
+			}
+		}
+	}
+	return kept
+}
+
+func ascending(indexes []int) bool {
+	for i := 1; i < len(indexes); i++ {
+		if indexes[i] < indexes[i-1] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,117 @@
+package chat_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"toolbelt/internal/chat"
+)
+
+func TestWindow(t *testing.T) {
+	for name, test := range map[string]struct{ users, want []string }{
+		"nothing said":           {nil, nil},
+		"images only":            {[]string{"", " \n"}, nil},
+		"one message":            {[]string{"what time is it?"}, []string{"what time is it?"}},
+		"two":                    {[]string{"in Oslo", "what time is it?"}, []string{"what time is it?", "in Oslo\nwhat time is it?"}},
+		"three":                  {[]string{"hello", "in Oslo", "and now?"}, []string{"and now?", "in Oslo\nand now?"}},
+		"the last is an image":   {[]string{"hello", "what is this?", ""}, []string{"what is this?", "hello\nwhat is this?"}},
+		"one between is":         {[]string{"hello", "", "and this?"}, []string{"and this?", "hello\nand this?"}},
+		"space around":           {[]string{" hello\n", "\tyou "}, []string{"you", "hello\nyou"}},
+		"four short sentences":   {[]string{"Open the file please. Read it to me. Then close the file. Now say good bye."}, []string{"Open the file please. Read it to me. Then close the file. Now say good bye."}},
+		"a name with stops":      {[]string{"read a.b.c.d.e.f.g"}, []string{"read a.b.c.d.e.f.g"}},
+		"many lines of one word": {[]string{"1\n2\n3\n4\n5\n6\n7"}, []string{"1\n2\n3\n4\n5\n6\n7"}},
+	} {
+		if got := chat.Window(&chat.Request{Users: test.users}); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestWindowOfALongMessageHasItsClauses(t *testing.T) {
+	message := "Book me a flight to Rome. The meeting is on Monday at nine! Do I need a visa for it? Tell Anna that I come. Water the plants at home; and then play some jazz."
+	want := []string{message,
+		"and then play some jazz.", "Water the plants at home;", "Book me a flight to Rome.",
+		"The meeting is on Monday at nine!", "Do I need a visa for it?", "Tell Anna that I come."}
+	if got := chat.Window(&chat.Request{Users: []string{message}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	got := chat.Window(&chat.Request{Users: []string{"hello", message}})
+	if len(got) != 8 || got[1] != "hello\n"+message || got[2] != want[1] {
+		t.Errorf("with one before: %q", got)
+	}
+	got = chat.Window(&chat.Request{Users: []string{message + " Thanks!"}})
+	if got[1] != "and then play some jazz. Thanks!" {
+		t.Errorf("a word of thanks stands alone: %q", got)
+	}
+	japanese := strings.Repeat("次の会議の資料を準備してください。", 5) + "最後に音楽を再生してください。"
+	if got = chat.Window(&chat.Request{Users: []string{japanese}}); len(got) < 3 || got[1] != "最後に音楽を再生してください。" {
+		t.Errorf("without spaces: %q", got)
+	}
+	endless := "words"
+	for n := range 150 {
+		endless += fmt.Sprint(" and ", n)
+	}
+	if got = chat.Window(&chat.Request{Users: []string{endless}}); len(got) < 3 || !strings.HasSuffix(endless, got[1]) || len(strings.Fields(got[1])) > 40 {
+		t.Errorf("one endless sentence: %q", got)
+	}
+}
+
+func TestTheLastSentenceOfAVeryLongMessageComesFirst(t *testing.T) {
+	var b strings.Builder
+	for n := range 2500 {
+		fmt.Fprintf(&b, "Please go through line %d and tell me what is wrong. ", n+1)
+	}
+	b.WriteString("Now send the summary to the team channel.")
+	got := chat.Window(&chat.Request{Users: []string{"hello", b.String()}})
+	if len(got) != 8 || got[2] != "Now send the summary to the team channel." || got[3] != "Please go through line 2500 and tell me what is wrong." || got[4] != "Please go through line 1 and tell me what is wrong." {
+		t.Fatalf("%d texts: %q", len(got), got[2:])
+	}
+	for i, text := range got {
+		if len(text) > 8<<10 || text == "" {
+			t.Errorf("text %d has %d bytes", i, len(text))
+		}
+	}
+	if !strings.HasSuffix(got[0], "team channel.") || !strings.HasSuffix(got[1], "team channel.") {
+		t.Error("the end of the message is lost")
+	}
+}
+
+func TestWindowCutsAtRunes(t *testing.T) {
+	for shift := range 4 {
+		text := strings.Repeat("x", shift) + strings.Repeat("検", 10_000) + strings.Repeat("🎵", 5_000)
+		for i, got := range chat.Window(&chat.Request{Users: []string{text, text}}) {
+			if !utf8.ValidString(got) || len(got) > 8<<10 {
+				t.Errorf("shift %d: text %d of %d bytes, valid %v", shift, i, len(got), utf8.ValidString(got))
+			}
+		}
+	}
+	for _, got := range chat.Window(&chat.Request{Users: []string{strings.Repeat("\x80", 50_000)}}) {
+		if got == "" || len(got) > 8<<10 {
+			t.Errorf("no text at all: %d bytes of it", len(got))
+		}
+	}
+}
+
+func FuzzWindow(f *testing.F) {
+	f.Add("hello", "One. Two? Three! Four; five\nsix 七。八", uint16(3))
+	f.Add("", "\x80\xff. .\n.", uint16(9000))
+	f.Fuzz(func(t *testing.T, before, last string, times uint16) {
+		last = strings.Repeat(last, min(int(times), 200_000/(len(last)+1)))
+		r := &chat.Request{Users: []string{before, last}}
+		got := chat.Window(r)
+		if len(got) > 8 || (len(got) == 0) != (strings.TrimSpace(before+last) == "") {
+			t.Fatalf("%d texts", len(got))
+		}
+		for i, text := range got {
+			if text == "" || len(text) > 8<<10 {
+				t.Fatalf("text %d has %d bytes", i, len(text))
+			}
+		}
+		if !reflect.DeepEqual(chat.Window(r), got) {
+			t.Fatal("another result for the same request")
+		}
+	})
+}
