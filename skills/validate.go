@@ -1,0 +1,103 @@
+package skills
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"toolbelt/catalog"
+)
+
+// The limits of a procedure's fields.
+const (
+	MaxNameBytes           = 64
+	MaxWhenToUseCharacters = 1024
+	MaxToolsRequired       = 32
+	MaxBodyBytes           = 64 << 10
+)
+
+// Validate returns an error of kind Invalid that names the field at fault and what it may hold: a name of 1 to 64 of
+// a-z 0-9 - with no - at its ends; a when_to_use that is not blank, of at most 1,024 characters; 1 to 32 tools_required,
+// none empty and none twice; a body of at most 64 KB; counts that are not negative; all of it UTF-8.
+func (p Procedure) Validate() error {
+	for _, check := range []func() error{p.checkName, p.checkWhenToUse, p.checkTools, p.checkBody, p.checkCounts} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p Procedure) checkName() error {
+	const allowed = "name must be 1 to 64 of a-z, 0-9 and -, and neither begin nor end with -"
+	if p.Name == "" {
+		return invalid("the skill has no name: %s", allowed)
+	}
+	if len(p.Name) > MaxNameBytes {
+		return invalid("the skill's name has %d bytes: %s", len(p.Name), allowed)
+	}
+	for _, c := range []byte(p.Name) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return invalid("the skill's name is %q: %s", p.Name, allowed)
+		}
+	}
+	if p.Name[0] == '-' || p.Name[len(p.Name)-1] == '-' {
+		return invalid("the skill's name is %q: %s", p.Name, allowed)
+	}
+	return nil
+}
+
+func (p Procedure) checkWhenToUse() error {
+	const allowed = "it must say in 1 to 1,024 characters when to use the skill"
+	switch {
+	case !utf8.ValidString(p.WhenToUse):
+		return invalid("when_to_use of the skill %q is not UTF-8: %s", p.Name, allowed)
+	case strings.TrimSpace(p.WhenToUse) == "":
+		return invalid("when_to_use of the skill %q is empty: %s", p.Name, allowed)
+	}
+	if n := utf8.RuneCountInString(p.WhenToUse); n > MaxWhenToUseCharacters {
+		return invalid("when_to_use of the skill %q has %d characters: %s", p.Name, n, allowed)
+	}
+	return nil
+}
+
+func (p Procedure) checkTools() error {
+	const allowed = "it must name 1 to 32 tools, each once"
+	if n := len(p.ToolsRequired); n < 1 || n > MaxToolsRequired {
+		return invalid("tools_required of the skill %q names %d tools: %s", p.Name, n, allowed)
+	}
+	seen := make(map[string]bool, len(p.ToolsRequired))
+	for i, name := range p.ToolsRequired {
+		switch {
+		case name == "":
+			return invalid("tools_required of the skill %q has an empty name at place %d: %s", p.Name, i+1, allowed)
+		case !utf8.ValidString(name):
+			return invalid("tools_required of the skill %q has a name that is not UTF-8 at place %d: %s", p.Name, i+1, allowed)
+		case seen[name]:
+			return invalid("tools_required of the skill %q names %q twice: %s", p.Name, name, allowed)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (p Procedure) checkBody() error {
+	switch {
+	case len(p.Body) > MaxBodyBytes:
+		return invalid("body of the skill %q has %d bytes: it may have %d", p.Name, len(p.Body), MaxBodyBytes)
+	case !utf8.ValidString(p.Body):
+		return invalid("body of the skill %q is not UTF-8", p.Name)
+	}
+	return nil
+}
+
+func (p Procedure) checkCounts() error {
+	if p.Successes < 0 || p.Attempts < p.Successes {
+		return invalid("the skill %q counts %d successes in %d attempts: attempts must be at least successes, and neither negative", p.Name, p.Successes, p.Attempts)
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) error {
+	return catalog.NewError(catalog.Invalid, fmt.Sprintf(format, args...), nil)
+}
