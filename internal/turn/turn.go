@@ -4,8 +4,11 @@ package turn
 import (
 	"time"
 
+	"toolbelt/bundles"
+	"toolbelt/catalog"
 	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
+	"toolbelt/selector"
 )
 
 // Request is one chat request to plan for.
@@ -27,11 +30,25 @@ type Tool struct {
 type Plan struct {
 	Body []byte // to send upstream: the request's own bytes (same slice) where nothing changes
 
-	Session string
-	Turn    int
-	Tools   []Tool   // visible, in the order sent; all of them in fallback
-	Order   []string // names in the order sent
+	Session  string
+	Turn     int
+	Tools    []Tool // visible, in the order sent; all of them in fallback
+	Fallback string // why every tool is visible, "" where a list was made
+	Embedder string // "builtin", "builtin+all-minilm", …; "" where nothing was embedded
+	Repeated bool   // the turn's list was made by an earlier request of the turn: nothing was selected
+	QuerySHA string // 12 hex digits of a keyed hash of the last user message, "" without one
+	Elapsed  time.Duration
+	Changes
 
+	threshold float64
+	maxTools  int
+	state     session.State
+	key       string // of the turn; "" where nothing is kept
+	exists    func(name string) bool
+}
+
+// Changes is what a plan did to the list, each by name.
+type Changes struct {
 	Scores       map[string]float64 // match units, of the tools over the floor and those visible
 	Matched      []string           // over the floor, best first
 	BundlePulled []string
@@ -39,17 +56,55 @@ type Plan struct {
 	Evicted      []string
 	Skipped      []string // over the floor, but no slot
 	Pinned       []string
-	Skill        []string
-	Fallback     string // why every tool is visible, "" where a list was made
-	Embedder     string // "builtin", "builtin+all-minilm", …
-	Threshold    float64
+	Skill        []string // tools that recalled skills require
+	PrefixKept   int      // estimated tokens of the tools block that an engine which held the previous list can reuse
+}
+
+// Order returns the visible names in the order sent.
+func (p *Plan) Order() []string {
+	names := make([]string, len(p.Tools))
+	for i, t := range p.Tools {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// Threshold is τ, in match units, and MaxTools the cap that the plan was made with.
+func (p *Plan) Threshold() float64 { return p.threshold }
+
+// MaxTools is the cap that the plan was made with.
+func (p *Plan) MaxTools() int { return p.maxTools }
+
+// Snapshot is a tools array made ready to choose from. Immutable.
+type Snapshot struct {
+	Index   *selector.Index
+	Bundles *bundles.Set
+}
+
+// Catalog is what the snapshot is of.
+func (s *Snapshot) Catalog() *catalog.Catalog { return s.Index.Catalog() }
+
+// Policy is the settings of a Planner.
+type Policy struct {
+	Off          string   // why every tool is always visible ("mode off", …); "" where tools are chosen
+	Shadow       bool     // plans are made and logged, and every request goes on byte for byte
+	Core         []string // always visible, in this order; none: the app's own most used
 	MaxTools     int
-	PrefixKept   int // estimated tokens of the tools block that the engine can reuse
-	QuerySHA     string
-	Repeated     bool // the turn's list was made by an earlier request of the turn: nothing was selected
+	Overflow     int           // how many tools are appended past MaxTools before any is evicted
+	Threshold    float64       // τ, match units
+	Words        float64       // or this share of the request's word weight, (0, 1]
+	Delta        float64       // hysteresis, match units
+	MateDiscount float64       // what a bundle mate scores less than the match that brings it, match units
+	SmallTokens  int           // an array of at most MaxTools tools and this many estimated tokens goes as it is: hiding saves nothing there
+	Budget       time.Duration // for a plan: past it the engine's embedder is waited for no longer; 0 for none of its own
+}
 
-	Elapsed time.Duration
+// DefaultPolicy is what a user gets who configures nothing.
+func DefaultPolicy() Policy {
+	return Policy{MaxTools: 14, Overflow: 4, Threshold: 2, Words: 0.6, Delta: 0.5, MateDiscount: 2, SmallTokens: 800, Budget: 150 * time.Millisecond}
+}
 
-	commit func() // see Planner.Commit
-	key    string // of the turn, for Observe
+// small reports whether the catalog goes as it is.
+func (p Policy) small(c *catalog.Catalog) bool {
+	return c.Len() <= p.MaxTools && c.EstimatedTokens() <= p.SmallTokens
 }

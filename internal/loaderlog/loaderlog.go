@@ -1,0 +1,92 @@
+// Package loaderlog writes the lines that say what was decided: one a plan, one an escape hatch, one a session's end. They
+// are a superset of the lines of GAIA's tool loader, so that whatever reads those reads ours. No line holds what a user said.
+package loaderlog
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+)
+
+// Logger writes lines to w. Safe for concurrent use; a line is one write. The nil Logger writes nothing.
+type Logger struct {
+	mu  sync.Mutex
+	w   io.Writer
+	now func() time.Time
+}
+
+// New returns a Logger. now is the clock of the lines' time stamps.
+func New(w io.Writer, now func() time.Time) *Logger { return &Logger{w: w, now: now} }
+
+// Planned writes a plan: TOOL_LOADER {json}.
+func (l *Logger) Planned(p *turn.Plan) {
+	if l == nil {
+		return
+	}
+	var o object
+	o.integer("turn", p.Turn)
+	o.text("query_sha", p.QuerySHA)
+	o.number("threshold", p.Threshold())
+	o.integer("max_tools", p.MaxTools())
+	o.numbers("scores", p.Scores)
+	o.sorted("matched", p.Matched)
+	o.sorted("bundle_pulled", p.BundlePulled)
+	o.sorted("admitted", p.Admitted)
+	o.sorted("evicted", p.Evicted)
+	o.sorted("skipped_at_cap", p.Skipped)
+	o.sorted("loaded", p.Order())
+	if len(p.Skill) > 0 {
+		o.sorted("skill", p.Skill)
+	}
+	o.list("order", p.Order())
+	o.list("pinned", p.Pinned)
+	o.textOrNull("fallback", p.Fallback)
+	o.text("embedder", p.Embedder)
+	o.integer("plan_us", int(p.Elapsed.Microseconds()))
+	o.integer("prefix_kept", p.PrefixKept)
+	o.text("session", p.Session)
+	l.stamped("TOOL_LOADER ", o.end())
+}
+
+// Escaped writes that a hidden tool was called: a bare JSON line.
+func (l *Logger) Escaped(s session.State, tool string) {
+	if l == nil {
+		return
+	}
+	var o object
+	o.text("event", "TOOL_LOADER_ESCAPE_HATCH")
+	o.text("tool", tool)
+	o.integer("turn", s.Turn)
+	o.text("note", "called while hidden; visible from the next request on")
+	o.text("session", s.Session)
+	l.write(append(o.end(), '\n'))
+}
+
+// Ended writes a session's end: TOOL_LOADER_SESSION {json}. The rate is (escapes + loads) / max(turns, 1).
+func (l *Logger) Ended(s session.State) {
+	if l == nil {
+		return
+	}
+	var o object
+	o.integer("turns", s.Turn)
+	o.integer("escape_hatch_count", s.Escapes)
+	o.integer("load_tools_count", s.Loads)
+	o.number("escape_hatch_rate", float64(s.Escapes+s.Loads)/float64(max(s.Turn, 1)))
+	o.text("session", s.Session)
+	l.stamped("TOOL_LOADER_SESSION ", o.end())
+}
+
+func (l *Logger) stamped(what string, json []byte) {
+	line := l.now().UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z INFO ")
+	line = append(append(append(line, what...), json...), '\n')
+	l.write(line)
+}
+
+func (l *Logger) write(line []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.w.Write(line) // a log that cannot be written must not fail a request
+}

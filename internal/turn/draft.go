@@ -1,0 +1,148 @@
+package turn
+
+import (
+	"slices"
+	"strconv"
+
+	"toolbelt/bundles"
+	"toolbelt/catalog"
+	"toolbelt/internal/admission"
+	"toolbelt/internal/session"
+	"toolbelt/kvcache"
+	"toolbelt/selector"
+)
+
+// draft is one plan in the making.
+type draft struct {
+	request  Request
+	found    session.Found
+	hash     catalog.Hash // of the tools array
+	snapshot *Snapshot    // nil until it is known
+}
+
+// outcome is what the steps of a plan came to.
+type outcome struct {
+	scores   selector.Scores
+	matches  []selector.Match
+	admitted admission.Result
+	order    []string
+	body     []byte
+}
+
+// answerReserve is the room in the context that is left for the answer and the template's own words, in tokens.
+const answerReserve = 512
+
+// core is the CORE of the session: as configured, or the app's own when the session began.
+func (d *draft) core(p Policy) []string {
+	if d.found.New && len(p.Core) > 0 {
+		return p.Core
+	}
+	if len(d.found.State.Core) == 0 && !d.found.State.HasList() {
+		return p.Core
+	}
+	return d.found.State.Core
+}
+
+// pins are the tools that may not be hidden: named by tool_choice, or called in the history, the oldest first.
+func (d *draft) pins() []string {
+	pins := slices.Clone(d.request.Chat.ChoiceNames)
+	for _, name := range slices.Backward(d.request.Chat.Called) {
+		if !slices.Contains(pins, name) {
+			pins = append(pins, name)
+		}
+	}
+	return pins
+}
+
+// ids are those of the names that the catalog has, each once.
+func (d *draft) ids(names []string) []catalog.ID {
+	var ids []catalog.ID
+	for _, name := range names {
+		if id, ok := d.snapshot.Catalog().Lookup(name); ok && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// places is the list as it was, less the tools that this catalog no longer has: those have freed their slots.
+func (d *draft) places() []admission.Place {
+	var places []admission.Place
+	for _, v := range d.found.State.List {
+		if id, ok := d.snapshot.Catalog().Lookup(v.Name); ok {
+			places = append(places, admission.Place{ID: id, Matched: v.Matched, Used: v.Used})
+		}
+	}
+	return places
+}
+
+// budget is the tokens that the list may take in a request that says how large its context is, and 0 (none) in one that does not.
+func (d *draft) budget() int {
+	if d.request.Chat.ContextTokens <= 0 {
+		return 0
+	}
+	return max(1, d.request.Chat.ContextTokens-d.request.Chat.MessageBytes/4-answerReserve)
+}
+
+// openers are the matches that may bring their bundle mates: all but CORE.
+func (d *draft) openers(matches []selector.Match, p Policy) []bundles.Opener {
+	core, cat := d.core(p), d.snapshot.Catalog()
+	out := make([]bundles.Opener, 0, len(matches))
+	for _, m := range matches {
+		if !slices.Contains(core, cat.Tool(m.ID).Name) {
+			out = append(out, bundles.Opener{ID: m.ID, Score: m.Score})
+		}
+	}
+	return out
+}
+
+func mateIDs(mates []bundles.Mate) []catalog.ID {
+	ids := make([]catalog.ID, len(mates))
+	for i, m := range mates {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+// order is the order to send: what was there stays where it was, what is new follows; elements that are not ours to choose keep their places.
+func (d *draft) order(r admission.Result) []string {
+	previous := make([]string, len(d.found.State.List))
+	for i, v := range d.found.State.List {
+		previous[i] = v.Name
+	}
+	wanted := make([]string, 0, len(r.Visible))
+	visible := make(map[string]bool, len(r.Visible))
+	for _, e := range r.Visible {
+		name := d.snapshot.Catalog().Tool(e.ID).Name
+		wanted = append(wanted, name)
+		visible[name] = true
+	}
+	var fixed []string
+	var before []int
+	ahead := 0
+	for _, e := range d.request.Chat.Elements {
+		switch {
+		case e.Selectable():
+			if visible[e.Key] {
+				ahead++
+			}
+		case slices.Contains(previous, e.Key):
+			wanted = append(wanted, e.Key)
+		default:
+			fixed, before = append(fixed, e.Key), append(before, ahead)
+		}
+	}
+	return kvcache.InsertFixed(kvcache.Order(previous, wanted), fixed, before)
+}
+
+// tokens estimates what an element of the array costs.
+func (d *draft) tokens(key string) int {
+	for _, e := range d.request.Chat.Elements {
+		if e.Key == key {
+			return (e.End - e.Start + 3) / 4
+		}
+	}
+	return 0
+}
+
+func quote(s string) string { return strconv.Quote(s) }

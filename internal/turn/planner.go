@@ -1,0 +1,295 @@
+package turn
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"time"
+
+	"toolbelt/bundles"
+	"toolbelt/catalog"
+	"toolbelt/embed"
+	"toolbelt/internal/admission"
+	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
+	"toolbelt/kvcache"
+	"toolbelt/selector"
+	"toolbelt/skills"
+)
+
+// Snapshots gives the snapshot of a tools array. hash identifies the array's bytes.
+type Snapshots interface {
+	Snapshot(hash catalog.Hash, tools []catalog.Tool) (*Snapshot, error)
+}
+
+// Neural is an engine's embedder, made safe for the hot path: it answers in time or with an error.
+type Neural interface {
+	Query(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error)
+}
+
+// Skills recalls procedures that fit the last user message.
+type Skills interface {
+	Recall(q skills.QueryVectors) []skills.Recalled
+}
+
+// Recorder is told what was decided. It must not block.
+type Recorder interface {
+	Planned(*Plan)
+	Escaped(s session.State, tool string)
+}
+
+// Parts are what a Planner works with. All but Neural, Skills and Recorder are required.
+type Parts struct {
+	Sessions  *session.Manager
+	Snapshots Snapshots
+	Builtin   embed.Embedder
+	Neural    Neural
+	Skills    Skills
+	Recorder  Recorder
+	QueryKey  []byte // of the query hash in the log
+	Now       func() time.Time
+}
+
+// Planner makes plans. Safe for concurrent use; plans of one conversation are made one at a time.
+type Planner struct {
+	Parts
+	policy Policy
+}
+
+// NewPlanner returns a planner.
+func NewPlanner(policy Policy, parts Parts) *Planner {
+	if parts.Now == nil {
+		parts.Now = time.Now
+	}
+	return &Planner{Parts: parts, policy: policy}
+}
+
+// Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
+// the client's own. An error means that no plan could be made at all: send the request as it came.
+func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
+	started := p.Now()
+	if p.policy.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.policy.Budget)
+		defer cancel()
+	}
+	defer p.Sessions.Lock(r.Identity)()
+	found := p.Sessions.Find(r.Identity)
+	d := &draft{request: r, found: found, hash: catalog.Hash(sha256.Sum256(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd]))}
+	plan, err := p.decide(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if p.policy.Shadow {
+		plan.Body = r.Body
+	}
+	plan.Elapsed = p.Now().Sub(started)
+	if p.Recorder != nil && !plan.Repeated {
+		p.Recorder.Planned(plan)
+	}
+	return plan, nil
+}
+
+// decide takes the first way out that applies, the making of a list last.
+func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
+	if p.policy.Off != "" {
+		return p.fallback(d, p.policy.Off), nil
+	}
+	if d.found.Same && d.found.State.Catalog == d.hash {
+		return p.repeat(d), nil
+	}
+	snapshot, err := p.Snapshots.Snapshot(d.hash, d.request.Chat.Tools)
+	if err != nil {
+		return p.retreat(d, err), nil
+	}
+	d.snapshot = snapshot
+	switch {
+	case snapshot.Catalog().Len() == 0:
+		return p.fallback(d, "empty catalog"), nil
+	case p.policy.small(snapshot.Catalog()):
+		return p.fallback(d, "small array"), nil
+	case d.request.Chat.Choice == chat.NoTools && d.found.State.HasList():
+		return p.unchanged(d), nil
+	case d.request.Chat.Choice == chat.NoTools:
+		return p.fallback(d, "tool_choice none"), nil
+	}
+	return p.make(ctx, d)
+}
+
+// make is the plan itself: window, embed, select, expand, admit, order, render.
+func (p *Planner) make(ctx context.Context, d *draft) (*Plan, error) {
+	texts := chat.Window(d.request.Chat)
+	query, embedder, err := p.embed(ctx, d.snapshot.Index, texts)
+	if err != nil {
+		return p.retreat(d, err), nil
+	}
+	scores := d.snapshot.Index.Score(query)
+	matches := selector.Select(scores, p.floor(), maxMatches)
+	mates := d.snapshot.Bundles.Expand(d.openers(matches, p.policy), p.policy.MateDiscount, p.policy.Threshold)
+	admitted := admission.Admit(p.input(d, scores, matches, mates, p.recall(d, query), embedder))
+	order := d.order(admitted)
+	body := chat.Render(d.request.Body, d.request.Chat, order)
+	return p.finish(d, embedder, outcome{scores, matches, admitted, order, body}), nil
+}
+
+// maxMatches bounds the tools over the floor that are looked at: far more than any cap.
+const maxMatches = 64
+
+func (p *Planner) floor() selector.Floor {
+	return selector.Floor{Threshold: p.policy.Threshold, Words: p.policy.Words}
+}
+
+// errNothing is an embedder's failure to give vectors that can be compared.
+var errNothing = errors.New("no embedder gave usable vectors")
+
+// embed asks the engine's embedder where the index knows it, and the builtin always: two views see more than one, and where one
+// fails the other decides. An error means that both failed. Without texts there is nothing to ask, and nothing matches.
+func (p *Planner) embed(ctx context.Context, ix *selector.Index, texts []string) (selector.Query, string, error) {
+	q := selector.Query{Texts: texts, Vectors: map[embed.Model][]embed.Vector{}}
+	if len(texts) == 0 {
+		return q, "", nil
+	}
+	name := ""
+	builtin, err := p.Builtin.Embed(ctx, embed.Query, texts)
+	if err == nil && usable(builtin, p.Builtin.Model()) {
+		q.Vectors[p.Builtin.Model()] = builtin
+		name = p.Builtin.Model().Name
+	}
+	if p.Neural != nil && ix.Views() > 1 {
+		vectors, model, err := p.Neural.Query(ctx, texts)
+		if err == nil && usable(vectors, model) && ix.Has(model) {
+			q.Vectors[model] = vectors
+			if name != "" {
+				name += "+"
+			}
+			name += model.Name
+		}
+	}
+	if len(q.Vectors) == 0 {
+		return q, "", errNothing
+	}
+	return q, name, nil
+}
+
+// usable reports whether vectors may be compared: each of the model's length, or nil for a text of nothing, and of unit
+// length. A vector with a NaN, a zero one or a short one is its embedder's failure.
+func usable(vectors []embed.Vector, m embed.Model) bool {
+	for _, v := range vectors {
+		if v == nil {
+			continue
+		}
+		var sum float64
+		for _, x := range v {
+			sum += float64(x) * float64(x)
+		}
+		if len(v) != m.Dim || !(sum > 0.9 && sum < 1.1) {
+			return false
+		}
+	}
+	return len(vectors) > 0
+}
+
+// recall returns the tools that recalled skills require, in rank order, then declared order; after those that the caller named.
+func (p *Planner) recall(d *draft, q selector.Query) []string {
+	required := slices.Clone(d.request.Skills)
+	if p.Skills == nil {
+		return required
+	}
+	last := skills.QueryVectors{}
+	for model, vectors := range q.Vectors {
+		if vectors[0] != nil {
+			last[model] = vectors[0]
+		}
+	}
+	for _, r := range p.Skills.Recall(last) {
+		required = append(required, r.Procedure.ToolsRequired...)
+	}
+	return required
+}
+
+func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Match, mates []bundles.Mate, skill []string, embedder string) admission.Input {
+	cat := d.snapshot.Catalog()
+	in := admission.Input{
+		Turn:       d.found.State.Turn,
+		Core:       d.ids(d.core(p.policy)),
+		Pins:       d.ids(d.pins()),
+		Hatches:    d.ids(d.found.State.Called),
+		Skill:      d.ids(skill),
+		Matches:    matches,
+		Mates:      mateIDs(mates),
+		Previous:   d.places(),
+		PrefixLost: d.found.Idle > prefixIdle,
+		Limits: admission.Limits{
+			Cap: p.policy.MaxTools, Overflow: p.policy.Overflow, Delta: p.policy.Delta,
+			Tokens: d.budget(),
+			Cost:   func(id catalog.ID) int { return cat.Tool(id).EstimatedTokens() },
+			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
+		},
+	}
+	if embedder != d.found.State.Embedder {
+		in.Limits.Delta = 0
+	}
+	in.Seed = d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
+	for id := catalog.ID(0); len(in.Seed) < seedTools && int(id) < cat.Len(); id++ {
+		if !slices.Contains(in.Seed, id) {
+			in.Seed = append(in.Seed, id)
+		}
+	}
+	return in
+}
+
+const (
+	seedTools  = 3
+	prefixIdle = 5 * time.Minute // an engine's default keep-alive
+)
+
+// Commit keeps the plan's list. Call it when the request has been written upstream.
+func (p *Planner) Commit(plan *Plan) { p.Sessions.Commit(plan.key, plan.state) }
+
+// Observe counts the tools that the answer to the plan's request called; call it once, when the stream has ended. A
+// hidden one is an escape hatch, and visible from the next request on.
+func (p *Planner) Observe(plan *Plan, called []string) {
+	p.observe(plan.key, called, plan.exists)
+}
+
+// ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
+func (p *Planner) ObserveSession(id string, called []string) error {
+	key, ok := p.Sessions.Key(id)
+	if !ok {
+		return catalog.NewError(catalog.NotFound, "no session "+quote(id)+": it was never seen here, or is too long ago", nil)
+	}
+	p.observe(key, called, nil)
+	return nil
+}
+
+func (p *Planner) observe(key string, called []string, exists func(string) bool) {
+	state, hidden := p.Sessions.Observe(key, called, exists)
+	if p.Recorder == nil {
+		return
+	}
+	for _, name := range hidden {
+		p.Recorder.Escaped(state, name)
+	}
+}
+
+// querySHA is the log's name for a message: keyed, so that a short one cannot be guessed from it.
+func (p *Planner) querySHA(users []string) string {
+	if len(users) == 0 {
+		return ""
+	}
+	mac := hmac.New(sha256.New, p.QueryKey)
+	mac.Write([]byte(users[len(users)-1]))
+	return hex.EncodeToString(mac.Sum(nil))[:12]
+}
+
+// prefixKept is what an engine that holds the previous list can reuse of the next.
+func prefixKept(d *draft, order []string) int {
+	previous := make([]string, len(d.found.State.List))
+	for i, v := range d.found.State.List {
+		previous[i] = v.Name
+	}
+	return kvcache.PrefixTokens(previous, order, d.tokens)
+}
