@@ -1,0 +1,199 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"toolbelt/catalog"
+	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+)
+
+// serveChat sends a chat request on with the tools that the planner shows, or as it came.
+func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol chat.Protocol) {
+	h.counters.chats.Add(1)
+	if why := unreadable(r); why != "" {
+		h.log.Info("a chat request goes on unedited", "why", why, "path", r.URL.Path)
+		h.pass(w, r)
+		return
+	}
+	read, err := h.read(r)
+	defer read.release()
+	if err != nil {
+		if !gone(r.Context()) {
+			refuse(http.StatusBadRequest, "the request's body ended early: "+reason(err)).write(w, r)
+		}
+		return
+	}
+	x := &exchange{h: h, w: w, begun: len(read.bytes) > 0, whole: read.whole}
+	out := r.WithContext(r.Context()) // a copy
+	if !read.whole {
+		h.log.Info("a chat request goes on unedited", "why", read.why, "path", r.URL.Path)
+		out.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(read.bytes), r.Body), r.Body}
+		x.send(out)
+		return
+	}
+	body := read.bytes
+	if x.plan = h.makePlan(r, protocol, body); x.plan != nil {
+		x.protocol = protocol
+		if len(x.plan.Body) > 0 && !bytes.Equal(x.plan.Body, body) {
+			body, x.edited = x.plan.Body, true
+			h.counters.edited.Add(1)
+			out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
+		}
+	}
+	if len(body) > 0 {
+		// With GetBody the transport may ask again where the engine had closed an idle connection.
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		out.Body, _ = out.GetBody()
+	}
+	x.send(out)
+}
+
+// unreadable says why the body is not to be read at all, "" where it may be.
+func unreadable(r *http.Request) string {
+	if r.Header.Get("Upgrade") != "" {
+		return "it asks for another protocol"
+	}
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			return fmt.Sprintf("its body is compressed (%q)", coding)
+		}
+	}
+	return ""
+}
+
+// makePlan returns the plan for a chat request, nil where it is to go on as it came and nothing is to be
+// learned from its answer.
+func (h *Handler) makePlan(r *http.Request, protocol chat.Protocol, body []byte) (plan *turn.Plan) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.log.Warn("a chat request goes on unedited: planning panicked", "path", r.URL.Path, "panic", v)
+			plan = nil
+		}
+	}()
+	request, err := chat.Decode(protocol, body)
+	if err != nil {
+		h.log.Info("a chat request goes on unedited", "why", err.Error(), "path", r.URL.Path)
+		return nil
+	}
+	h.countTools(len(request.Elements) > 0)
+	if !request.HasTools() {
+		return nil
+	}
+	plan, err = h.planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: h.identity(r, request, body)})
+	if err != nil {
+		if !gone(r.Context()) {
+			h.log.Warn("a chat request goes on unedited: no plan could be made", "path", r.URL.Path, "why", err.Error())
+		}
+		return nil
+	}
+	return plan
+}
+
+// identity is what the request says about its conversation.
+func (h *Handler) identity(r *http.Request, request *chat.Request, body []byte) session.Identity {
+	return session.Identity{
+		Family:     request.Protocol.Family(),
+		Model:      request.Model,
+		Credential: credential(h.door.authorization(r)),
+		Agent:      product(r.UserAgent()),
+		Explicit:   short(r.Header.Get(sessionHeader)),
+		Chain:      chat.Chain(request),
+		Continues:  request.Continues,
+		Body:       catalog.Hash(sha256.Sum256(body)),
+	}
+}
+
+// credential returns an opaque name for what the client shows to the engine, "" for nothing.
+func credential(authorization []string) string {
+	if len(authorization) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("toolbelt credential\x00" + strings.Join(authorization, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// product returns the first product of a User-Agent without its version: "ollama-python" of "ollama-python/0.4 (x86)".
+func product(agent string) string {
+	agent = strings.TrimSpace(agent)
+	if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
+		agent = agent[:i]
+	}
+	return short(agent)
+}
+
+// short returns s, or its hash where it is longer than any name need be.
+func short(s string) string {
+	if len(s) <= 128 {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// bodyRead is what was read of a request's body, whole or its beginning.
+type bodyRead struct {
+	bytes   []byte
+	whole   bool
+	why     string // it is not whole
+	release func() // gives its share of the held bytes back; bytes must not be used afterwards
+}
+
+// How a body's buffer grows: from firstBytes, or its announced length where that is less, by doubling.
+const firstBytes = 256 << 10
+
+// read reads the body up to the edit limit, within what may be held by all requests. It never waits for
+// others. An error is one of reading the client's body.
+func (h *Handler) read(r *http.Request) (bodyRead, error) {
+	var weight int64
+	b := bodyRead{release: func() { h.held.Release(weight) }}
+	if r.ContentLength > h.editLimit {
+		b.why = fmt.Sprintf("its body of %d bytes is over the edit limit of %d", r.ContentLength, h.editLimit)
+		return b, nil
+	}
+	size := int64(firstBytes)
+	if r.ContentLength >= 0 {
+		size = min(size, r.ContentLength)
+	}
+	size = min(size, h.editLimit) + 1 // one more, to see the end
+	for {
+		if !h.held.TryAcquire(size - weight) {
+			b.why = "too many large requests are held at this moment"
+			return b, nil
+		}
+		weight = size
+		grown := make([]byte, len(b.bytes), size)
+		copy(grown, b.bytes)
+		b.bytes = grown
+		for len(b.bytes) < cap(b.bytes) {
+			n, err := r.Body.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+			b.bytes = b.bytes[:len(b.bytes)+n]
+			if err == io.EOF {
+				b.whole = int64(len(b.bytes)) <= h.editLimit
+			} else if err != nil {
+				return b, err
+			}
+			if b.whole {
+				return b, nil
+			}
+			if err == io.EOF {
+				break
+			}
+		}
+		if int64(len(b.bytes)) > h.editLimit {
+			b.why = fmt.Sprintf("its body is over the edit limit of %d bytes", h.editLimit)
+			return b, nil
+		}
+		size = min(2*size, h.editLimit+1)
+	}
+}

@@ -1,0 +1,237 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"toolbelt/internal/chat"
+	"toolbelt/internal/turn"
+)
+
+// exchange is one request on its way to the engine and its answer on the way back.
+type exchange struct {
+	h        *Handler
+	w        http.ResponseWriter
+	protocol chat.Protocol // of a planned chat; Unknown for all else
+
+	plan      *turn.Plan // nil where nothing was planned
+	edited    bool       // the body is the plan's
+	begun     bool       // some of the client's body was read before the engine was asked
+	whole     bool       // all of it was
+	committed sync.Once
+
+	body *watchedBody // the client's as far as it streams, nil where nothing of it does
+}
+
+// pass sends the request on as it is.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{h: h, w: w}
+	x.send(r)
+}
+
+// send asks the engine and streams its answer to the client.
+func (x *exchange) send(r *http.Request) {
+	out := r
+	if x.plan != nil {
+		trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+			if info.Err == nil {
+				x.commit()
+			}
+		}}
+		out = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+	}
+	if !x.whole && out.Body != nil && out.Body != http.NoBody {
+		// Without this the server would swallow the rest of an upload as soon as the engine begins to answer,
+		// and would wait for it. Only writers that are no connection do not know it.
+		_ = http.NewResponseController(x.w).EnableFullDuplex()
+		out = out.WithContext(out.Context()) // a copy: the server keeps its own
+		x.body = &watchedBody{ReadCloser: out.Body}
+		out.Body = x.body
+	}
+	proxy := httputil.ReverseProxy{
+		Rewrite:        x.rewrite,
+		Transport:      x.h.transport,
+		FlushInterval:  -1,
+		BufferPool:     &x.h.buffers,
+		ModifyResponse: x.answer,
+		ErrorHandler:   x.fail,
+		ErrorLog:       x.h.quiet,
+	}
+	proxy.ServeHTTP(x.w, out)
+}
+
+// rewrite makes the engine's request: the client's, at another address.
+func (x *exchange) rewrite(pr *httputil.ProxyRequest) {
+	in, out, h := pr.In, pr.Out, x.h
+	setTarget(out.URL, in, h.upstream, h.base)
+	out.Host = h.hostHeader
+	out.Trailer = in.Trailer // the same map: it is filled when the body has been read
+
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := in.Header[name]; ok {
+			out.Header[name] = values
+		}
+	}
+	for name := range out.Header {
+		if strings.HasPrefix(textproto.CanonicalMIMEHeaderKey(name), ownHeaders) {
+			delete(out.Header, name)
+		}
+	}
+	delete(out.Header, "Authorization")
+	if theirs := h.door.authorization(in); len(theirs) > 0 {
+		out.Header["Authorization"] = theirs
+	}
+	out.Header.Add("Via", h.loop.via())
+
+	if x.begun {
+		out.Header.Del("Expect") // we have told the client to continue
+	}
+	if x.edited {
+		// The answer must be readable, and what is said of the bytes must be true.
+		for _, name := range []string{"Accept-Encoding", "Content-Md5", "Content-Digest", "Repr-Digest", "Digest"} {
+			out.Header.Del(name)
+		}
+	}
+}
+
+// setTarget points u at the upstream with the path and query exactly as the client wrote them.
+func setTarget(u *url.URL, in *http.Request, upstream *url.URL, base string) {
+	u.Scheme, u.Host, u.User = upstream.Scheme, upstream.Host, nil
+	u.RawQuery, u.ForceQuery = in.URL.RawQuery, in.URL.ForceQuery
+
+	path := base + writtenPath(in)
+	u.Opaque, u.RawPath = "", path
+	if unescaped, err := url.PathUnescape(path); err == nil {
+		u.Path = unescaped
+	}
+	// What net/url would escape in another way goes past it. Only "//" at its start means something else there.
+	if u.EscapedPath() != path && !strings.HasPrefix(path, "//") {
+		u.Opaque = path
+	}
+}
+
+// writtenPath returns the path of the request line, escaped as it was written.
+func writtenPath(in *http.Request) string {
+	path, _, _ := strings.Cut(in.RequestURI, "?")
+	if !strings.HasPrefix(path, "/") && path != "*" { // absolute form, or a request that came over no wire
+		return in.URL.EscapedPath()
+	}
+	return path
+}
+
+// answer looks at the engine's answer before it goes to the client. It changes nothing of it.
+func (x *exchange) answer(res *http.Response) error {
+	x.commit() // it was written, or there would be no answer; the trace may be told a moment later
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		return nil
+	}
+	for _, name := range []string{"Date", "Content-Type"} {
+		if _, ok := res.Header[name]; !ok {
+			x.w.Header()[name] = nil // the server must not make one up
+		}
+	}
+	x.endUnread()
+	s := &stream{ReadCloser: res.Body, x: x, ctx: res.Request.Context()}
+	if x.plan != nil && res.StatusCode == http.StatusOK {
+		s.watch(res.Header)
+	}
+	res.Body = s
+	return nil
+}
+
+// commit tells the planner once that the engine has the request.
+func (x *exchange) commit() {
+	if x.plan == nil {
+		return
+	}
+	x.committed.Do(func() {
+		defer x.h.survive("keeping the plan")
+		x.h.planner.Commit(x.plan)
+	})
+}
+
+// fail answers where the engine did not.
+func (x *exchange) fail(w http.ResponseWriter, r *http.Request, err error) {
+	x.endUnread()
+	switch cause := x.body.failure(); {
+	case r.Context().Err() != nil: // the client has gone; nobody reads the answer
+		w.WriteHeader(http.StatusBadGateway)
+	case cause != nil:
+		refuse(http.StatusBadRequest, "the request's body ended early: "+reason(cause)).write(w, r)
+	default:
+		message := unreachable(x.h.upstream, err)
+		x.h.log.Warn(message, "method", r.Method, "path", r.URL.Path)
+		refuse(http.StatusBadGateway, message).write(w, r)
+	}
+}
+
+// survive keeps a panic of the planner or of the scanner from reaching the request. To be deferred.
+func (h *Handler) survive(doing string) {
+	if v := recover(); v != nil {
+		h.log.Warn("panic; the request goes on without", "doing", doing, "panic", v)
+	}
+}
+
+// endUnread closes the connection after an answer that comes before the end of the client's body: what is left
+// of it must not be taken for the next request.
+func (x *exchange) endUnread() {
+	if x.body != nil && !x.body.ended.Load() {
+		x.w.Header().Set("Connection", "close")
+	}
+}
+
+// watchedBody remembers how the reading of the client's body ended, so that the engine is not blamed for it.
+type watchedBody struct {
+	io.ReadCloser
+	ended atomic.Bool
+	err   atomic.Pointer[error]
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended.Store(true)
+	} else if err != nil && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		b.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// failure is why the body could not be read, nil where it could. b may be nil.
+func (b *watchedBody) failure() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// bufferPool lends ReverseProxy its copy buffers.
+type bufferPool struct {
+	pool sync.Pool
+}
+
+const copyBufferBytes = 32 << 10
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[copyBufferBytes]byte); ok {
+		return b[:]
+	}
+	return make([]byte, copyBufferBytes)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put((*[copyBufferBytes]byte)(b)) }
+
+// gone reports whether nobody waits for the answer any more.
+func gone(ctx context.Context) bool { return ctx.Err() != nil }

@@ -1,0 +1,39 @@
+package sidecar
+
+import (
+	"fmt"
+	"net/http"
+
+	"toolbelt/catalog"
+	"toolbelt/internal/session"
+)
+
+// sessions lists what each conversation sees, the most recent first.
+func (a *api) sessions(w http.ResponseWriter, _ *http.Request) error {
+	list := []session.State{}
+	for _, s := range a.Sessions.List() {
+		list = append(list, complete(s))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"sessions": list})
+	return nil
+}
+
+// session shows one, by its id or by the name that an app gave it.
+func (a *api) session(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("id")
+	s, ok := a.Sessions.Get(name)
+	if !ok {
+		s, ok = a.Sessions.Get(a.memory.id(name))
+	}
+	if !ok {
+		return catalog.NewError(catalog.NotFound, fmt.Sprintf("there is no session %q: it was never seen here, or is too long ago", name), nil)
+	}
+	writeJSON(w, http.StatusOK, complete(s))
+	return nil
+}
+
+// complete makes empty lists of missing ones.
+func complete(s session.State) session.State {
+	s.List, s.Core = present(s.List), present(s.Core)
+	return s
+}

@@ -1,0 +1,179 @@
+// Package sidecar is the daemon's own JSON API under /toolbelt/: selection for apps that keep their own
+// connection to the engine, what the daemon knows of sessions and skills, and how it does.
+package sidecar
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"toolbelt/catalog"
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+	"toolbelt/skills"
+)
+
+// Planner makes the same plans as for the proxy.
+type Planner interface {
+	Plan(ctx context.Context, r turn.Request) (*turn.Plan, error)
+	Commit(p *turn.Plan)
+	// ObserveSession counts calls in the newest turn of a session, by its opaque id. NotFound names an unknown one.
+	ObserveSession(session string, called []string) error
+}
+
+// Sessions are the conversations that are known.
+type Sessions interface {
+	// List returns the newest state of each, the most recent first.
+	List() []session.State
+	// Get returns the newest state of one, by its opaque id.
+	Get(id string) (session.State, bool)
+}
+
+// Skills are the remembered procedures, to read and to count. Errors have the kinds of skills.Library.
+type Skills interface {
+	List(ctx context.Context) ([]skills.Procedure, error)
+	Show(ctx context.Context, name string) (skills.Procedure, error)
+	Count(ctx context.Context, name string, success bool) error
+}
+
+// SkillEditor changes the procedures. Errors have the kinds of skills.Library.
+type SkillEditor interface {
+	Add(ctx context.Context, p skills.Procedure) (skills.Procedure, error)
+	Enable(ctx context.Context, name string) (skills.Procedure, error)
+	Disable(ctx context.Context, name string) (skills.Procedure, error)
+	Remove(ctx context.Context, name string) error
+}
+
+// Parts are what the API works with. All are required but Tools.
+type Parts struct {
+	Planner  Planner
+	Sessions Sessions
+	Skills   Skills
+	Editor   SkillEditor
+	Status   func() Status
+	Tools    []catalog.Tool // for selections that bring none, in order; nil for none
+	Log      *slog.Logger
+}
+
+// api serves the routes.
+type api struct {
+	Parts
+	defaults []byte // Tools as a JSON array, nil without any
+	memory   *memory
+}
+
+// New returns the handler of everything under /toolbelt/, and of /toolbelt itself. Who may come in is not
+// its business (see package proxy).
+func New(parts Parts) (http.Handler, error) {
+	defaults, err := toolsJSON(parts.Tools)
+	if err != nil {
+		return nil, err
+	}
+	a := &api{Parts: parts, defaults: defaults, memory: newMemory()}
+	mux := http.NewServeMux()
+	byPath := map[string]methods{}
+	for _, r := range a.routes() {
+		if byPath[r.path] == nil {
+			byPath[r.path] = methods{}
+		}
+		byPath[r.path][r.method] = r.serve
+	}
+	for path, m := range byPath {
+		if path == "/toolbelt/" {
+			path += "{$}"
+		}
+		mux.Handle(path, a.guard(m))
+	}
+	mux.Handle("/toolbelt/", a.guard(methods{"": a.unknown}))
+	return mux, nil
+}
+
+// route is one operation.
+type route struct {
+	method, path string
+	serve        operation
+}
+
+// operation answers a request, or returns why it could not.
+type operation func(w http.ResponseWriter, r *http.Request) error
+
+// routes is the whole API. The OpenAPI document describes exactly these.
+func (a *api) routes() []route {
+	const v1 = "/toolbelt/v1/"
+	return []route{
+		{"GET", "/toolbelt/", a.home},
+		{"GET", "/toolbelt/healthz", a.healthz},
+		{"GET", "/toolbelt/readyz", a.readyz},
+		{"GET", v1 + "openapi.json", a.openAPI},
+		{"POST", v1 + "select", a.selectTools},
+		{"POST", v1 + "outcomes", a.outcomes},
+		{"GET", v1 + "sessions", a.sessions},
+		{"GET", v1 + "sessions/{id}", a.session},
+		{"GET", v1 + "skills", a.skills},
+		{"POST", v1 + "skills", a.addSkill},
+		{"GET", v1 + "skills/{name}", a.skill},
+		{"DELETE", v1 + "skills/{name}", a.removeSkill},
+		{"POST", v1 + "skills/{name}/enable", a.enableSkill},
+		{"POST", v1 + "skills/{name}/disable", a.disableSkill},
+	}
+}
+
+// methods are the operations of one path. The method "" stands for all.
+type methods map[string]operation
+
+func (m methods) find(method string) operation {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if serve, ok := m[method]; ok {
+		return serve
+	}
+	return m[""]
+}
+
+func (m methods) allowed() string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+		if name == http.MethodGet {
+			names = append(names, http.MethodHead)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// guard runs an operation, and answers its error or its panic.
+func (a *api) guard(m methods) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch v := recover(); v {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(v)
+			default:
+				a.Log.Error("panic", "method", r.Method, "path", r.URL.Path, "panic", v)
+				writeError(w, failure{http.StatusInternalServerError, "internal", "the daemon could not do this; its log says why"})
+			}
+		}()
+		serve := m.find(r.Method)
+		if serve == nil {
+			w.Header().Set("Allow", m.allowed())
+			writeError(w, failure{http.StatusMethodNotAllowed, "invalid", r.Method + " is not allowed for " + r.URL.Path + ": use " + m.allowed()})
+			return
+		}
+		if err := serve(w, r); err != nil {
+			f := failureOf(err)
+			if f.status == http.StatusInternalServerError {
+				a.Log.Error("a request could not be served", "method", r.Method, "path", r.URL.Path, "why", err.Error())
+			}
+			writeError(w, f)
+		}
+	})
+}
+
+func (a *api) unknown(_ http.ResponseWriter, r *http.Request) error {
+	return catalog.NewError(catalog.NotFound, "there is nothing at "+r.URL.Path+"; /toolbelt/v1/openapi.json lists what there is", nil)
+}
