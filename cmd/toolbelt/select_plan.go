@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"toolbelt/catalog"
+	"toolbelt/config"
+	"toolbelt/embed"
+	"toolbelt/internal/chat"
+	"toolbelt/internal/ingest"
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+)
+
+// selectTools plans a conversation's first message, by the builtin embedder and without a database.
+func selectTools(ctx context.Context, cfg config.Config, tools []catalog.Tool, message string) (*turn.Plan, error) {
+	builtin, err := embed.NewBuiltin()
+	if err != nil {
+		return nil, err
+	}
+	snapshots, err := ingest.New(ingest.Config{Builtin: builtin, Bundles: cfg.Selection.Bundles, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshots.Close()
+	body, err := firstRequest(tools, message)
+	if err != nil {
+		return nil, err
+	}
+	request, err := chat.Decode(chat.Ollama, body)
+	if err != nil {
+		return nil, fmt.Errorf("planning for the tools: %w", err)
+	}
+	policy := policyOf(cfg)
+	policy.SmallTokens = 0 // whoever asks for a ranking gets one, of however few tools
+	planner := turn.NewPlanner(policy, turn.Parts{Sessions: session.New(time.Now), Snapshots: snapshots, Builtin: builtin})
+	id := session.Identity{Family: chat.Ollama.Family(), Chain: chat.Chain(request)}
+	return planner.Plan(ctx, turn.Request{Body: body, Chat: request, Identity: id})
+}
+
+// firstRequest writes an Ollama chat request with one user message.
+func firstRequest(tools []catalog.Tool, message string) ([]byte, error) {
+	type function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+	}
+	type tool struct {
+		Type     string   `json:"type"`
+		Function function `json:"function"`
+	}
+	list := make([]tool, len(tools))
+	for i, t := range tools {
+		list[i] = tool{"function", function{t.Name, t.Description, json.RawMessage(t.Schema)}}
+	}
+	body, err := json.Marshal(map[string]any{
+		"messages": []map[string]string{{"role": "user", "content": message}},
+		"tools":    list,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("writing the tools as a request: %v", err)
+	}
+	return body, nil
+}

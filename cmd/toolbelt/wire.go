@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"toolbelt/catalog"
+	"toolbelt/config"
+	"toolbelt/embed"
+	"toolbelt/internal/ingest"
+	"toolbelt/internal/loaderlog"
+	"toolbelt/internal/proxy"
+	"toolbelt/internal/session"
+	"toolbelt/internal/sidecar"
+	"toolbelt/internal/sqlite"
+	"toolbelt/internal/turn"
+	"toolbelt/skills"
+)
+
+// service is the daemon's HTTP surface and what must be ended after it.
+type service struct {
+	handler http.Handler
+	closers []func() // run last to first
+}
+
+func (s *service) close() {
+	for _, end := range slices.Backward(s.closers) {
+		end()
+	}
+	s.closers = nil
+}
+
+func (s *service) onClose(end func()) { s.closers = append(s.closers, end) }
+
+// policyOf is what the settings mean for a planner.
+func policyOf(cfg config.Config) turn.Policy {
+	p := turn.DefaultPolicy()
+	p.Core, p.MaxTools, p.Threshold = cfg.Selection.Core, cfg.Selection.MaxTools, cfg.Selection.Threshold
+	p.Budget, p.Shadow = cfg.Selection.Budget, cfg.Selection.Mode == config.Shadow
+	switch {
+	case cfg.Selection.Mode == config.Off:
+		p.Off = "mode off"
+	case !cfg.Selection.Memory:
+		p.Off = "memory off"
+	case cfg.Embed.Kind == config.NoEmbedder:
+		p.Off = "embedder off"
+	}
+	return p
+}
+
+// wiring is the daemon's parts while they are put together.
+type wiring struct {
+	*service
+	cfg      config.Config
+	upstream *url.URL
+	log      *slog.Logger
+	db       *sqlite.DB
+	sessions *session.Manager
+	lines    *loaderlog.Logger
+	builtin  *embed.Builtin
+	neural   *embed.Neural // nil where none is configured
+	library  *skills.Library
+	work     sync.WaitGroup // what goes on in the background
+}
+
+// build wires the daemon. loader takes the lines that say what was decided. What takes long (an engine's embedder) starts
+// in the background. The caller closes the service.
+func build(ctx context.Context, cfg config.Config, log *slog.Logger, loader io.Writer) (*service, error) {
+	w := &wiring{service: &service{}, cfg: cfg, log: log, lines: loaderlog.New(loader, time.Now)}
+	if err := w.build(ctx); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w.service, nil
+}
+
+func (w *wiring) build(ctx context.Context) (err error) {
+	if w.upstream, err = url.Parse(w.cfg.Serve.Upstream); err != nil {
+		return err
+	}
+	tools, err := configuredTools(w.cfg.Serve.Tools)
+	if err != nil {
+		return &usageError{err}
+	}
+	if err := w.open(ctx); err != nil {
+		return err
+	}
+	planner, err := w.planner(ctx)
+	if err != nil {
+		return err
+	}
+	w.background()
+	var handler *proxy.Handler
+	own, err := sidecar.New(sidecar.Parts{
+		Planner: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log,
+		Status: func() sidecar.Status { return w.status(handler.Counts()) },
+	})
+	if err != nil {
+		return err
+	}
+	handler, err = proxy.New(proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts}, planner, own, w.log)
+	if err != nil {
+		return err
+	}
+	w.onClose(handler.Close)
+	w.handler = handler
+	return nil
+}
+
+// open opens what is kept over restarts.
+func (w *wiring) open(ctx context.Context) (err error) {
+	if w.db, err = sqlite.Open(ctx, w.cfg.Store.Path, w.log); err != nil {
+		return err
+	}
+	w.onClose(func() { w.db.Close() })
+	if w.sessions, err = session.Open(w.db, time.Now, w.log); err != nil {
+		return err
+	}
+	w.onClose(w.sessions.Close)
+	w.onClose(func() { w.logEnded(w.sessions.Ended(true)) })
+	if w.builtin, err = embed.NewBuiltin(); err != nil {
+		return err
+	}
+	known := skills.Parts{Store: w.db, Local: w.builtin, Log: w.log}
+	if w.neural = newNeural(w.cfg, w.upstream, w.db, w.log); w.neural != nil {
+		w.onClose(w.neural.Close)
+		known.Neural = w.neural
+	}
+	w.library, err = skills.Open(ctx, known)
+	return err
+}
+
+// planner makes the planner and what it reads.
+func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
+	key, err := w.db.Key(ctx, "query")
+	if err != nil {
+		return nil, err
+	}
+	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Recorder: w.lines, QueryKey: key}
+	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Log: w.log}
+	if w.neural != nil {
+		parts.Neural, arrays.Neural = w.neural, w.neural
+	}
+	snapshots, err := ingest.New(arrays)
+	if err != nil {
+		return nil, err
+	}
+	w.onClose(snapshots.Close)
+	parts.Snapshots = snapshots
+	return turn.NewPlanner(policyOf(w.cfg), parts), nil
+}
+
+// seen keeps the names and content hashes of tools that are new here, beside the request that brought them.
+func (w *wiring) seen(tools []catalog.Tool) {
+	w.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+		defer cancel()
+		if err := w.db.SeeTools(ctx, tools, time.Now()); err != nil {
+			w.log.Warn("the tools that were seen are not kept", "error", err)
+		}
+	})
+}
+
+// status is how the daemon does.
+func (w *wiring) status(counts proxy.Counts) sidecar.Status {
+	s := sidecar.Status{
+		Ready: true, Version: version(), Upstream: w.cfg.Serve.Upstream, Mode: string(w.cfg.Selection.Mode),
+		Embedder: embed.Status{State: "off"},
+		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools},
+	}
+	if off := policyOf(w.cfg).Off; off != "" {
+		s.Reasons = append(s.Reasons, "every tool is visible: "+off)
+	}
+	if w.neural == nil {
+		return s
+	}
+	s.Embedder = w.neural.Status()
+	if s.Embedder.Dropped != "" {
+		s.Reasons = append(s.Reasons, "the engine's embedder is not used any more: "+s.Embedder.Dropped)
+	}
+	return s
+}
+
+// configuredTools reads the catalog for selections that bring no tools; none where path is "".
+func configuredTools(path string) ([]catalog.Tool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog that the setting tools names: %w", err)
+	}
+	tools, err := catalog.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading the catalog %q that the setting tools names: %w", path, err)
+	}
+	return tools, nil
+}
+
+const (
+	skillsEvery  = 5 * time.Second // how soon a change by another process is seen
+	endedEvery   = time.Minute     // how often quiet sessions are looked for
+	pruneEvery   = 24 * time.Hour
+	keptFor      = 30 * 24 * time.Hour // a conversation, after its last request
+	writeTimeout = 10 * time.Second
+)
+
+// background starts what goes on beside the requests; close ends it.
+func (w *wiring) background() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.work.Go(func() { w.library.Run(ctx, skillsEvery) })
+	w.work.Go(func() { every(ctx, endedEvery, func() { w.logEnded(w.sessions.Ended(false)) }) })
+	w.work.Go(func() {
+		w.prune(ctx)
+		every(ctx, pruneEvery, func() { w.prune(ctx) })
+	})
+	w.onClose(func() {
+		cancel()
+		w.work.Wait()
+	})
+}
+
+// every calls f at each interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			f()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// prune deletes conversations that nobody has come back to for a month.
+func (w *wiring) prune(ctx context.Context) {
+	if _, err := w.db.Prune(ctx, time.Now().Add(-keptFor)); err != nil && ctx.Err() == nil {
+		w.log.Warn("old conversations could not be deleted", "error", err)
+	}
+}
+
+func (w *wiring) logEnded(ended []session.State) {
+	for _, state := range ended {
+		w.lines.Ended(state)
+	}
+}
+
+// recalledSkills is how many skills a turn recalls at most.
+const recalledSkills = 2
+
+// recall is a Library as the planner sees it.
+type recall struct{ library *skills.Library }
+
+func (r recall) Recall(q skills.QueryVectors) []skills.Recalled {
+	return r.library.Set().Recall(q, recalledSkills, skills.DefaultFloor)
+}
