@@ -205,3 +205,20 @@ func FuzzWords(f *testing.F) {
 		}
 	})
 }
+
+func TestTextsOfATool(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool catalog.Tool
+		want [3]string
+	}{
+		"camel case":     {catalog.Tool{Name: "getOrderByID", Description: "Look an order up.\nBy its number."}, [3]string{"getOrderByID: Look an order up.", "get order by id Look an order up.\nBy its number.", "get order by id"}},
+		"server":         {catalog.Tool{Name: "files__read_file"}, [3]string{"files__read_file", "files read file", "files read file"}},
+		"no word":        {catalog.Tool{Name: "__"}, [3]string{"__", "", "__"}},
+		"not UTF-8":      {catalog.Tool{Name: "\xff"}, [3]string{"\xff", "", "\xff"}},
+		"with parameter": {catalog.Tool{Name: "a", Schema: catalog.Schema(`{"properties":{"orderId":{}}}`)}, [3]string{"a", "a  order id", "a"}},
+	} {
+		if got := test.tool.Texts(); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}

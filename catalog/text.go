@@ -6,7 +6,23 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The two texts under which a tool is embedded. They miss different things, so both are used.
+// Texts are the texts under which a tool is embedded: ShortText, LongText and NameText. They miss different things, so all are used.
+func (t Tool) Texts() [3]string { return [3]string{t.ShortText(), t.LongText(), t.NameText()} }
+
+// NameText is the words of the tool's name, lower-case, or the name itself where it has none.
+func (t Tool) NameText() string {
+	var b strings.Builder
+	Words(t.Name, func(w string) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w)
+	})
+	if b.Len() == 0 {
+		return t.Name
+	}
+	return b.String()
+}
 
 // ShortText is the tool's name and the first line of its description: "name: first line". Linear in their length.
 func (t Tool) ShortText() string {

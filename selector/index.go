@@ -8,7 +8,6 @@ package selector
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,9 +18,6 @@ import (
 	"toolbelt/embed"
 )
 
-// lexicalWeight is the weight of BM25's z-scores beside each dense view's weight of 1.
-const lexicalWeight = 0.4
-
 // Index is a catalog made ready for scoring. Immutable and safe for concurrent use.
 type Index struct {
 	catalog *catalog.Catalog
@@ -30,6 +26,7 @@ type Index struct {
 }
 
 // NewIndex makes an index with these views, each of which must be of this catalog's size. Without views only words are compared.
+// Cost: linear in the text of the catalog, about 10 µs a tool.
 func NewIndex(cat *catalog.Catalog, views ...*View) (*Index, error) {
 	ix := &Index{catalog: cat, lexical: newLexical(cat)}
 	return ix.With(views...)
@@ -48,6 +45,21 @@ func (ix *Index) With(views ...*View) (*Index, error) {
 	return next, nil
 }
 
+// WithExamples returns an index whose view by this model also knows these examples (see View.WithExamples). Without such a view it is an
+// error of kind NotFound. The receiver is unchanged.
+func (ix *Index) WithExamples(m embed.Model, examples map[catalog.ID][]embed.Vector) (*Index, error) {
+	for _, v := range ix.views {
+		if v.model == m {
+			taught, err := v.WithExamples(examples)
+			if err != nil {
+				return nil, err
+			}
+			return ix.With(taught)
+		}
+	}
+	return nil, catalog.NewError(catalog.NotFound, fmt.Sprintf("no view by %q to add examples to", m.Name), nil)
+}
+
 // Catalog returns what the index is of.
 func (ix *Index) Catalog() *catalog.Catalog { return ix.catalog }
 
@@ -56,116 +68,85 @@ func (ix *Index) Has(m embed.Model) bool {
 	return slices.ContainsFunc(ix.views, func(v *View) bool { return v.model == m })
 }
 
+// Views returns how many embedders' views the index has.
+func (ix *Index) Views() int { return len(ix.views) }
+
 // Query is what one turn asks for.
 type Query struct {
-	Texts   []string                       // the window's texts, the most important first
+	// Texts are the window's: first the whole ones, of which the first is the last message and the others hold it;
+	// then pieces of it. A text that is shorter than the first is a piece.
+	Texts   []string
 	Vectors map[embed.Model][]embed.Vector // of the same texts, for each embedder that answered; nil vectors are texts with nothing to embed
+}
+
+// whole reports whether text i is the last message or holds it.
+func (q Query) whole(i int) bool {
+	return i == 0 || i >= len(q.Texts) || len(q.Texts[i]) >= len(q.Texts[0])
 }
 
 // Scores are what a query gives every tool, by ID.
 type Scores struct {
 	Rank  []float32 // fused z-scores; only their order means anything
 	Match []float32 // deviations above the tool's own background, the mean over the views that answered; 0 without one
-	Words []float32 // share of the request's word weight that the tool has, in [0, 1]
+	Words []float32 // share of the last message's word weight that the tool has, in [0, 1]
+	Known float32   // the same share of all tools together, in [0, 1]: 0 where no word of the message is any tool's
 	Used  []embed.Model
 }
 
+// Nothing reports that the query matches no tool by either way: none of its words is known, and no tool stands a deviation
+// above its own background. The ranks are then noise.
+func (s Scores) Nothing() bool {
+	return s.Known == 0 && !slices.ContainsFunc(s.Match, func(m float32) bool { return m >= 1 })
+}
+
 // Score scores every tool. Vectors by a model that the index has no view of, or of another length than
-// the view's, are left out: they are never compared. So is a text without a single word: punctuation has a vector, but asks for nothing. Cost: tools × texts dot products a view.
+// the view's, are left out: they are never compared. So is a text without a single word: punctuation has a vector, but asks for nothing.
+// Where no word of the request is any tool's, the views alone decide. Cost: tools × (texts + 1) dot products a view.
 func (ix *Index) Score(q Query) Scores {
 	n := ix.catalog.Len()
 	s := Scores{Rank: make([]float32, n), Match: make([]float32, n), Words: make([]float32, n)}
-	best, cosines := make([]float32, n), make([]float32, n)
+	whole, pieces := make([]float32, n), make([]float32, n)
+	var used []*View
 	for _, v := range ix.views {
-		if v.best(q.spoken(v.model), best, cosines) {
-			addStandardized(s.Rank, best, 1)
-			v.addMatch(s.Match, best)
-			s.Used = append(s.Used, v.model)
+		wholes, parts := q.spoken(v)
+		if len(wholes)+len(parts) == 0 {
+			continue
 		}
+		if len(wholes) == 0 {
+			wholes, parts = parts, nil
+		}
+		v.best(wholes, parts, whole, pieces)
+		addView(s.Rank, whole, pieces, len(parts) > 0)
+		if len(parts) > 0 {
+			vek32.Maximum_Inplace(whole, pieces)
+		}
+		v.addMatch(s.Match, whole)
+		used = append(used, v)
+		s.Used = append(s.Used, v.model)
 	}
-	if len(s.Used) > 1 {
-		vek32.MulNumber_Inplace(s.Match, 1/float32(len(s.Used)))
+	if len(used) > 1 {
+		vek32.MulNumber_Inplace(s.Match, 1/float32(len(used)))
 	}
-	ix.addLexical(q.Texts, &s, best, cosines)
+	ix.addLexical(q, &s, whole, pieces)
+	addFeedback(s.Rank, used, whole)
 	return s
 }
 
-// spoken returns the model's vectors of the texts that hold a word.
-func (q Query) spoken(m embed.Model) []embed.Vector {
-	vectors := q.Vectors[m]
-	spoken := make([]embed.Vector, 0, len(vectors))
-	for i, v := range vectors {
-		if i >= len(q.Texts) || hasWord(q.Texts[i]) {
-			spoken = append(spoken, v)
+// spoken returns the view's model's vectors of the whole texts and of the pieces that hold a word.
+func (q Query) spoken(v *View) (wholes, pieces []embed.Vector) {
+	for i, vector := range q.Vectors[v.model] {
+		if len(vector) != v.model.Dim || i < len(q.Texts) && !hasWord(q.Texts[i]) {
+			continue
+		}
+		if q.whole(i) {
+			wholes = append(wholes, vector)
+		} else {
+			pieces = append(pieces, vector)
 		}
 	}
-	return spoken
+	return wholes, pieces
 }
 
 func hasWord(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
-
-// best fills out with each tool's highest cosine over the vectors. It reports false where none could be compared.
-func (v *View) best(vectors []embed.Vector, out, scratch []float32) bool {
-	found := false
-	for _, q := range vectors {
-		if len(q) != v.model.Dim {
-			continue
-		}
-		if !found {
-			v.cosines(q, out)
-			found = true
-			continue
-		}
-		v.cosines(q, scratch)
-		vek32.Maximum_Inplace(out, scratch)
-	}
-	return found
-}
-
-func (v *View) addMatch(match, best []float32) {
-	for i, b := range best {
-		match[i] += (b - v.mean[i]) * v.scale[i]
-	}
-}
-
-// addLexical adds BM25 to the ranks. A word of the last message counts in full, one of the message before it half:
-// the mean of the scores of the first two texts, the second of which holds the first.
-func (ix *Index) addLexical(texts []string, s *Scores, sum, scratch []float32) {
-	clear(sum)
-	if len(texts) > 2 {
-		texts = texts[:2]
-	}
-	for i, text := range texts {
-		clear(scratch)
-		ix.lexical.score(text, sum, scratch)
-		if i == 0 {
-			copy(s.Words, scratch)
-		}
-	}
-	addStandardized(s.Rank, sum, lexicalWeight)
-}
-
-// addStandardized adds weight × the z-scores of x to sum; where x hardly varies it says nothing and adds nothing.
-func addStandardized(sum, x []float32, weight float32) {
-	if len(x) == 0 {
-		return
-	}
-	mean := vek32.Mean(x)
-	var squares float32
-	for _, v := range x {
-		squares += (v - mean) * (v - mean)
-	}
-	deviation := float32(math.Sqrt(float64(squares / float32(len(x)))))
-	if !(deviation > minDeviation) {
-		return
-	}
-	scale := weight / deviation
-	for i, v := range x {
-		sum[i] += (v - mean) * scale
-	}
-}
-
-// Views returns how many embedders' views the index has.
-func (ix *Index) Views() int { return len(ix.views) }

@@ -31,10 +31,9 @@ func indexBy(t testing.TB, cat *catalog.Catalog, embedders ...embed.Embedder) *I
 	t.Helper()
 	var views []*View
 	for _, e := range embedders {
-		texts := make([][]embed.Vector, 2)
+		texts := make([][]embed.Vector, 3)
 		for i := range cat.Len() {
-			tool := cat.Tool(catalog.ID(i))
-			for j, text := range []string{tool.ShortText(), tool.LongText()} {
+			for j, text := range cat.Tool(catalog.ID(i)).Texts() {
 				texts[j] = append(texts[j], vectorsOf(t, e, embed.Document, text)...)
 			}
 		}
@@ -179,10 +178,13 @@ func TestOddCatalogs(t *testing.T) {
 	for name, cat := range map[string]*catalog.Catalog{
 		"none": catalogOf(), "one": catalogOf(catalog.Tool{Name: "only"}), "identical": catalogOf(same...), "no descriptions": catalogOf(empty...),
 		"long":      catalogOf(catalog.Tool{Name: "long", Description: strings.Repeat("word ", 20000)}, catalog.Tool{Name: "b"}),
+		"RTL":       catalogOf(catalog.Tool{Name: "בית", Description: "הדלק את האור בבית"}, catalog.Tool{Name: "b", Description: "\u202eabc\u202c"}),
+		"emoji":     catalogOf(catalog.Tool{Name: "😀", Description: "🎵🎵 play 🎵"}, catalog.Tool{Name: "b"}),
+		"huge":      catalogOf(catalog.Tool{Name: "huge", Description: strings.Repeat("x", 100_000)}, catalog.Tool{Name: "b"}),
 		"not UTF-8": catalogOf(catalog.Tool{Name: "bad\xff", Description: "\xfe\x00"}, catalog.Tool{Name: "b"}),
 	} {
 		ix := indexBy(t, cat, e)
-		for _, request := range []string{"", "a", "the very same", strings.Repeat("many words here ", 7000), "\xff\xfe", "שלום עולם", "😀"} {
+		for _, request := range []string{"", "a", "the very same", strings.Repeat("many words here ", 7000), "\xff\xfe", "שלום עולם", "😀", "the of and", "東"} {
 			s := ask(t, ix, request, e)
 			for i := range s.Rank {
 				if x := float64(s.Rank[i] + s.Match[i] + s.Words[i]); math.IsNaN(x) || math.IsInf(x, 0) {
@@ -286,24 +288,4 @@ func FuzzLexical(f *testing.F) {
 			}
 		}
 	})
-}
-
-// BenchmarkCosines is the SIMD scoring alone, beside its scalar reference.
-func BenchmarkCosines(b *testing.B) {
-	const dim = 256
-	for _, n := range []int{38, 1000, 5000} {
-		v := &View{model: embed.Model{Dim: dim}, rows: make([]float32, n*dim), mean: make([]float32, n)}
-		for i := range v.rows {
-			v.rows[i] = float32(i%17) / 100
-		}
-		q, out := embed.Vector(slices.Clone(v.rows[:dim])), make([]float32, n)
-		for name, f := range map[string]func(embed.Vector, []float32){"simd": v.cosines, "scalar": v.cosinesScalar} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					f(q, out)
-				}
-			})
-		}
-	}
 }

@@ -3,6 +3,8 @@ package selector
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
 
 	"github.com/viterin/vek/vek32"
 
@@ -12,20 +14,22 @@ import (
 
 // View is how one embedder sees a catalog: a row a tool, and each tool's own background. Immutable.
 type View struct {
-	model embed.Model
-	rows  []float32 // len = tools × Dim, row-major: the mean of the tool's text vectors, zero where it has none
-	mean  []float32 // a tool's mean cosine with the background
-	scale []float32 // 1 / the deviation of those cosines, 0 for a tool without a row
+	model      embed.Model
+	rows       []float32 // len = tools × Dim, row-major: the mean of the tool's text vectors, zero where it has none
+	mean       []float32 // a tool's mean cosine with the background
+	scale      []float32 // 1 / the deviation of those cosines, 0 for a tool without a row
+	background []embed.Vector
+	examples   []example
 }
 
 // minDeviation is the least deviation that is divided by; under it a signal says nothing.
 const minDeviation = 1e-6
 
 // NewView makes a view of n tools from the vectors of their texts. texts[j][i] is the vector of tool i's
-// j-th text; a nil vector is a text with nothing to embed. background are the vectors of Background(). A vector of another
+// j-th text; a nil vector is a text with nothing to embed. background are the vectors of Background(), which are kept. A vector of another
 // length than m.Dim is an error of kind Invalid: vectors of two models are never mixed. Cost: n × len(background) dot products.
 func NewView(m embed.Model, n int, texts [][]embed.Vector, background []embed.Vector) (*View, error) {
-	v := &View{model: m, rows: make([]float32, n*m.Dim), mean: make([]float32, n), scale: make([]float32, n)}
+	v := &View{model: m, rows: make([]float32, n*m.Dim), mean: make([]float32, n), scale: make([]float32, n), background: background}
 	for _, vectors := range texts {
 		if len(vectors) != n {
 			return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a view of %d tools by %q was given %d vectors", n, m.Name, len(vectors)), nil)
@@ -43,8 +47,11 @@ func NewView(m embed.Model, n int, texts [][]embed.Vector, background []embed.Ve
 	if len(texts) > 1 {
 		vek32.MulNumber_Inplace(v.rows, 1/float32(len(texts)))
 	}
-	return v, v.calibrate(background)
+	return v, v.calibrate()
 }
+
+// Model identifies the embedder.
+func (v *View) Model() embed.Model { return v.model }
 
 func (v *View) row(id catalog.ID) []float32 {
 	return v.rows[int(id)*v.model.Dim : (int(id)+1)*v.model.Dim]
@@ -52,13 +59,13 @@ func (v *View) row(id catalog.ID) []float32 {
 
 // calibrate measures each tool's background. A single tool's deviation over few requests is itself
 // noisy, so its variance is averaged half and half with the mean variance of all tools.
-func (v *View) calibrate(background []embed.Vector) error {
+func (v *View) calibrate() error {
 	n := len(v.mean)
 	variance := make([]float64, n)
 	cosines := make([]float32, n)
 	sum, squares := make([]float64, n), make([]float64, n)
 	used := 0.0
-	for _, b := range background {
+	for _, b := range v.background {
 		if b == nil {
 			continue
 		}
@@ -94,12 +101,63 @@ func (v *View) calibrate(background []embed.Vector) error {
 	return nil
 }
 
+// best fills whole and pieces with each tool's highest cosine over the vectors of either kind, all of the view's dimension; there is
+// at least one of the first, and without one of the second pieces is left as it is. Every row is read once.
+func (v *View) best(wholes, parts []embed.Vector, whole, pieces []float32) {
+	dim := v.model.Dim
+	inParallel(len(whole), dim*(len(wholes)+len(parts)), func(from, to int) {
+		for i := from; i < to; i++ {
+			row := v.rows[i*dim : (i+1)*dim]
+			whole[i] = highest(row, wholes)
+			if len(parts) > 0 {
+				pieces[i] = highest(row, parts)
+			}
+		}
+	})
+	v.addExamples(wholes, whole)
+	if len(parts) > 0 {
+		v.addExamples(parts, pieces)
+	}
+}
+
+// highest is the highest dot product of row with one of the vectors, of which there is at least one.
+func highest(row []float32, vectors []embed.Vector) float32 {
+	best := vek32.Dot(row, vectors[0])
+	for _, q := range vectors[1:] {
+		best = max(best, vek32.Dot(row, q))
+	}
+	return best
+}
+
+func (v *View) addMatch(match, best []float32) {
+	for i, b := range best {
+		match[i] += (b - v.mean[i]) * v.scale[i]
+	}
+}
+
+// mix is the weighted sum of the rows of these tools.
+func (v *View) mix(ids []catalog.ID, weights []float32) embed.Vector {
+	sum := make(embed.Vector, v.model.Dim)
+	for i, id := range ids {
+		w := weights[i]
+		if norm := vek32.Norm(v.row(id)); norm > 0 {
+			w /= norm
+		}
+		for j, x := range v.row(id) {
+			sum[j] += w * x
+		}
+	}
+	return sum
+}
+
 // cosines fills out with q's dot product with every row. len(out) is the number of tools, len(q) the view's dimension.
 func (v *View) cosines(q embed.Vector, out []float32) {
 	dim := v.model.Dim
-	for i := range out {
-		out[i] = vek32.Dot(v.rows[i*dim:(i+1)*dim], q)
-	}
+	inParallel(len(out), dim, func(from, to int) {
+		for i := from; i < to; i++ {
+			out[i] = vek32.Dot(v.rows[i*dim:(i+1)*dim], q)
+		}
+	})
 }
 
 // cosinesScalar is the plain reference of cosines: equal within 1e-5.
@@ -114,5 +172,21 @@ func (v *View) cosinesScalar(q embed.Vector, out []float32) {
 	}
 }
 
-// Model identifies the embedder.
-func (v *View) Model() embed.Model { return v.model }
+// parallelWork is how many multiplications are worth a goroutine of their own: about a tenth of a millisecond.
+const parallelWork = 1 << 20
+
+// inParallel calls work for parts of [0, n) that together are all of it, and returns when all are done; at the same time
+// where there is much to do: each of the n costs so many multiplications.
+func inParallel(n, cost int, work func(from, to int)) {
+	parts := min(n*cost/parallelWork, runtime.GOMAXPROCS(0), n)
+	if parts < 2 {
+		work(0, n)
+		return
+	}
+	var group sync.WaitGroup
+	for k := 1; k < parts; k++ {
+		group.Go(func() { work(k*n/parts, (k+1)*n/parts) })
+	}
+	work(0, n/parts)
+	group.Wait()
+}

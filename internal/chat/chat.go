@@ -65,6 +65,7 @@ type Request struct {
 	Users     []string // text of each user message, in order; parts joined by newlines, images left out
 	Continues bool     // a message of the model or of a tool follows the last user message: the turn goes on
 	Called    []string // distinct tools that the history calls, most recent first, at most 8
+	Failed    []string // those whose latest result since the last user message looks like an error
 
 	ContextTokens int // options.num_ctx, 0 where not given
 	MessageBytes  int // length of the messages array

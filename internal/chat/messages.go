@@ -17,24 +17,26 @@ func (r *Request) readMessages(body []byte, array span) error {
 	}
 	r.MessageBytes = array.end - array.start
 	n := 0
+	var back results
 	eachElement(body, array.start, func(message span) bool {
 		if n++; n > maxMessages {
 			return false
 		}
 		if message.isObject(body) {
-			r.readMessage(body, message)
+			r.readMessage(body, message, &back)
 		}
 		return true
 	})
 	if n > maxMessages {
 		return unedited("it has more than %d messages", maxMessages)
 	}
+	r.Failed = back.failed
 	return nil
 }
 
-func (r *Request) readMessage(body []byte, message span) {
+func (r *Request) readMessage(body []byte, message span, back *results) {
 	var role []byte
-	var content, calls, call span
+	var content, calls, call, id, name span
 	eachField(body, message.start, func(key []byte, value span) bool {
 		switch string(key) {
 		case "role":
@@ -47,24 +49,35 @@ func (r *Request) readMessage(body []byte, message span) {
 			calls = value
 		case "function_call":
 			call = value
+		case "tool_call_id":
+			id = value
+		case "tool_name", "name":
+			name = value
 		}
 		return true
 	})
 	switch string(role) {
 	case "user":
+		*back = results{}
 		r.Users = append(r.Users, contentText(body, content))
 		r.Continues = false
 		return
 	case "system", "developer": // instructions of the app, wherever it puts them
 		return
+	case "tool", "function":
+		back.came(id.text(body), name.text(body), contentHead(body, content))
 	}
 	r.Continues = len(r.Users) > 0
 	if call.isObject(body) {
-		r.sawCall(body, nameIn(body, call))
+		called := nameIn(body, call)
+		r.sawCall(body, called)
+		back.called("", called.text(body))
 	}
 	if calls.isArray(body) {
 		eachElement(body, calls.start, func(one span) bool {
-			r.sawCall(body, functionName(body, one))
+			called := functionName(body, one)
+			r.sawCall(body, called)
+			back.called(idIn(body, one), called.text(body))
 			return true
 		})
 	}

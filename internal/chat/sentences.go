@@ -41,7 +41,7 @@ func isDense(c rune) bool {
 	return c >= 0x20000 && c <= 0x3ffff
 }
 
-// sentences cuts a text into trimmed sentences of at most clauseWords words each, none empty. A sentence ends at a line's
+// sentences cuts a text into trimmed sentences, none empty. A sentence ends at a line's
 // end, at a full-width stop, or at a stop, question or exclamation mark before white space. One of less
 // than minClauseWords words is joined to the one before it, unless that is long.
 func sentences(text string) []string {
@@ -55,7 +55,7 @@ func sentences(text string) []string {
 			out[n-1] += " " + sentence
 			return
 		}
-		out = append(out, cut(sentence)...)
+		out = append(out, sentence)
 	}
 	start := 0
 	for i := 0; i < len(text); {
@@ -80,6 +80,66 @@ func ends(c rune, rest string) bool {
 	case '.', '?', '!', ';', '…':
 		next, _ := utf8.DecodeRuneInString(rest)
 		return rest != "" && unicode.IsSpace(next)
+	}
+	return false
+}
+
+// parts cuts a sentence where one clause of it ends and another may begin: after a comma, a semicolon or a colon, and before the
+// words that join steps. A part of less than minClauseWords words stays with the one before it, or the next where it is the first.
+func parts(sentence string) []string {
+	var out []string
+	start, from := 0, 0 // of the clause, of its newest part
+	short := false      // the clause so far is too short to stand alone
+	end := func(at int) {
+		if !strings.ContainsFunc(sentence[from:at], isWord) {
+			return
+		}
+		brief := words(sentence[from:at]) < minClauseWords
+		switch {
+		case len(out) == 0:
+			out, short = append(out, sentence[start:at]), brief
+		case brief || short:
+			out[len(out)-1] = sentence[start:at]
+			short = words(out[len(out)-1]) < minClauseWords
+		default:
+			start = from
+			out = append(out, sentence[start:at])
+		}
+		from = at
+	}
+	for i := 0; i < len(sentence); {
+		c, size := utf8.DecodeRuneInString(sentence[i:])
+		i += size
+		rest := sentence[i:]
+		switch c {
+		case ',', ';', ':':
+			if next, n := utf8.DecodeRuneInString(rest); n > 0 && unicode.IsSpace(next) {
+				end(i)
+			}
+		case '，', '；', '：':
+			end(i)
+		case ' ', '\t':
+			if joins(rest) && words(sentence[from:i]) > 1 { // "and then" is one
+				end(i)
+			}
+		}
+	}
+	end(len(sentence))
+	for i, piece := range out {
+		out[i] = strings.TrimSpace(piece)
+	}
+	return out
+}
+
+// joins reports whether the text begins with a word that joins one step of a request to another.
+func joins(text string) bool {
+	word, _, found := strings.Cut(head(text, len("before")+1), " ")
+	if !found {
+		return false
+	}
+	switch strings.ToLower(word) {
+	case "and", "then", "while", "after", "before":
+		return true
 	}
 	return false
 }

@@ -8,42 +8,65 @@ import (
 const (
 	windowBytes = 8 << 10 // of one query text
 
-	longWords     = 60
-	longSentences = 4
+	reachWords    = 30 // the earlier messages go back until there are so many words
+	reachMessages = 6  // and to no more messages, the last included
 
 	maxClauses     = 6
-	clauseWords    = 40 // of one clause: a longer sentence is cut
+	clauseWords    = 40 // of one clause: a longer one is cut
 	minClauseWords = 4  // a shorter one goes with what stands before it
 )
 
 // Window returns the texts that stand for the request's turn when tools are looked for, most telling first:
 //
 //  1. the last user message;
-//  2. where there is a user message before it: that one and the last, joined by a newline;
-//  3. where the last message is long (over 60 words or 4 sentences): up to 6 clauses of it, the last
-//     sentence first, then the one before it, then the first, then others spread evenly in between.
+//  2. where there are user messages before it: those and the last, joined by newlines; as many of them as it takes to have 30 words,
+//     at least one, at most 5: what "yes, please" is about was said some messages ago;
+//  3. where the last message has several clauses: up to 6 of them, the last first, then the one before it, then those from the
+//     first on. Each is shorter than the first text.
 //
 // Messages without a word (images only) are passed over. Without any text the result is nil. No text is
 // longer than 8 KB: of a longer one the end is kept, from a rune boundary. Clauses are looked for in the first
 // and the last 8 KB of the message, so the cost is bounded however long it is. The same request gives the same texts.
 func Window(r *Request) []string {
-	var texts [2]string // the last, the previous
-	found := 0
-	for i := len(r.Users) - 1; i >= 0 && found < len(texts); i-- {
-		if text := strings.TrimSpace(r.Users[i]); text != "" {
-			texts[found] = text
-			found++
-		}
-	}
-	if found == 0 {
+	last, before := reach(r.Users)
+	if last == "" {
 		return nil
 	}
-	last := texts[0]
 	window := append(make([]string, 0, 2+maxClauses), tail(last, windowBytes))
-	if found > 1 {
-		window = append(window, tail(tail(texts[1], windowBytes)+"\n"+tail(last, windowBytes), windowBytes))
+	if before != "" {
+		window = append(window, tail(before+"\n"+window[0], windowBytes))
 	}
-	return append(window, clauses(last)...)
+	for _, clause := range clauses(last) {
+		if len(clause) < len(window[0]) {
+			window = append(window, clause)
+		}
+	}
+	return window
+}
+
+// reach returns the last message that has text, and those before it that belong to the window, joined.
+func reach(users []string) (last, before string) {
+	count, messages := 0, 0
+	for i := len(users) - 1; i >= 0; i-- {
+		text := strings.TrimSpace(users[i])
+		if text == "" {
+			continue
+		}
+		if messages >= reachMessages || messages >= 2 && count >= reachWords {
+			break
+		}
+		switch messages {
+		case 0:
+			last = text
+		case 1:
+			before = tail(text, windowBytes)
+		default:
+			before = tail(tail(text, windowBytes)+"\n"+before, windowBytes)
+		}
+		messages++
+		count += words(tail(text, windowBytes))
+	}
+	return last, before
 }
 
 // tail returns the last n bytes of s at most, from a rune boundary.
@@ -73,15 +96,15 @@ func head(s string, n int) string {
 	return s[:n]
 }
 
-// clauses returns the clauses of a long message, and nil for any other.
+// clauses returns the chosen clauses of a message that has several, and nil for any other.
 func clauses(message string) []string {
 	var pieces []string
 	if len(message) <= 2*windowBytes {
-		pieces = sentences(message)
+		pieces = split(message)
 	} else {
-		pieces = append(sentences(head(message, windowBytes)), sentences(tail(message, windowBytes))...)
+		pieces = append(split(head(message, windowBytes)), split(tail(message, windowBytes))...)
 	}
-	if len(pieces) < 2 || len(pieces) <= longSentences && len(message) <= windowBytes && words(message) <= longWords {
+	if len(pieces) < 2 {
 		return nil
 	}
 	chosen := make([]string, 0, maxClauses)
@@ -95,21 +118,25 @@ func clauses(message string) []string {
 	return chosen
 }
 
-// spread picks up to maxClauses of n pieces: the last, the one before it, the first, then evenly in between.
-func spread(n int) []int {
-	picked := make([]int, 0, maxClauses)
-	for _, i := range []int{n - 1, n - 2, 0} {
-		if i >= 0 && !(i == 0 && n <= 2 && len(picked) == n) {
-			picked = append(picked, i)
+// split cuts a text into the clauses of its sentences.
+func split(text string) []string {
+	var pieces []string
+	for _, sentence := range sentences(text) {
+		for _, piece := range parts(sentence) {
+			pieces = append(pieces, cut(piece)...)
 		}
 	}
-	between := n - 3 // pieces 1 … n-3
-	if between <= 0 {
-		return picked
+	return pieces
+}
+
+// spread picks up to maxClauses of n pieces: the last, the one before it, then from the first on: what is wanted is said at either end.
+func spread(n int) []int {
+	picked := make([]int, 0, maxClauses)
+	for i := n - 1; i >= max(0, n-2); i-- {
+		picked = append(picked, i)
 	}
-	rest := min(maxClauses-len(picked), between)
-	for k := range rest {
-		picked = append(picked, 1+(2*k+1)*between/(2*rest))
+	for i := 0; i < n-2 && len(picked) < maxClauses; i++ {
+		picked = append(picked, i)
 	}
 	return picked
 }

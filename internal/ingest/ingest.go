@@ -34,6 +34,7 @@ type Config struct {
 	Neural  Neural
 	Bundles []bundles.Bundle
 	Seen    func(tools []catalog.Tool) // told of each array that is new here; must not block
+	Keep    Calibrations               // of what is measured in the background; nil: nothing is
 	Log     *slog.Logger
 }
 
@@ -44,6 +45,7 @@ type Library struct {
 	arrays     *lru.Cache[catalog.Hash, *turn.Snapshot]
 	making     singleflight.Group
 	pending    chan catalog.Hash // arrays that wait for the engine's vectors
+	measuring  *measuring        // nil where nothing is
 	cancel     context.CancelFunc
 	done       sync.WaitGroup
 }
@@ -60,6 +62,13 @@ func New(cfg Config) (*Library, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Library{cfg: cfg, background: vectors, arrays: arrays, pending: make(chan catalog.Hash, maxArrays), cancel: cancel}
+	if cfg.Keep != nil {
+		if l.measuring, err = newMeasuring(cfg.Keep, cfg.Log); err != nil {
+			cancel()
+			return nil, err
+		}
+		l.done.Go(func() { l.measuring.run(ctx) })
+	}
 	if cfg.Neural != nil {
 		l.done.Go(func() { l.work(ctx) })
 	}
@@ -85,6 +94,7 @@ func (l *Library) Snapshot(hash catalog.Hash, tools []catalog.Tool) (*turn.Snaps
 		}
 		l.arrays.Add(hash, s)
 		l.enqueue(hash)
+		l.measuring.enqueue(s.Index)
 		if l.cfg.Seen != nil {
 			l.cfg.Seen(tools)
 		}
@@ -111,24 +121,27 @@ func (l *Library) make(tools []catalog.Tool) (*turn.Snapshot, error) {
 	return &turn.Snapshot{Index: ix, Bundles: bundles.NewSet(cat, l.cfg.Bundles)}, nil
 }
 
-// view embeds a catalog's two texts a tool.
+// view embeds a catalog's three texts a tool.
 func (l *Library) view(cat *catalog.Catalog, m embed.Model, background []embed.Vector, documents func([]string) ([]embed.Vector, error)) (*selector.View, error) {
 	n := cat.Len()
-	texts := make([]string, 0, 2*n)
+	each := make([][]embed.Vector, len(catalog.Tool{}.Texts()))
+	texts := make([]string, len(each)*n)
 	for i := range n {
-		texts = append(texts, cat.Tool(catalog.ID(i)).ShortText())
-	}
-	for i := range n {
-		texts = append(texts, cat.Tool(catalog.ID(i)).LongText())
+		for j, text := range cat.Tool(catalog.ID(i)).Texts() {
+			texts[j*n+i] = text
+		}
 	}
 	vectors, err := documents(texts)
 	if err != nil {
 		return nil, fmt.Errorf("embedding %d tools: %w", n, err)
 	}
-	if len(vectors) != 2*n {
-		return nil, catalog.NewError(catalog.Unavailable, fmt.Sprintf("embedding %d texts gave %d vectors", 2*n, len(vectors)), nil)
+	if len(vectors) != len(texts) {
+		return nil, catalog.NewError(catalog.Unavailable, fmt.Sprintf("embedding %d texts gave %d vectors", len(texts), len(vectors)), nil)
 	}
-	return selector.NewView(m, n, [][]embed.Vector{vectors[:n], vectors[n:]}, background)
+	for j := range each {
+		each[j] = vectors[j*n : (j+1)*n]
+	}
+	return selector.NewView(m, n, each, background)
 }
 
 func (l *Library) enqueue(hash catalog.Hash) {
@@ -153,10 +166,10 @@ func (l *Library) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case hash := <-l.pending:
-			l.addView(ctx, hash)
+			l.tryView(ctx, hash)
 		case <-ticker.C:
 			for _, hash := range l.arrays.Keys() {
-				if s, ok := l.arrays.Peek(hash); ok && s.Index.Views() < 2 && !l.addView(ctx, hash) {
+				if s, ok := l.arrays.Peek(hash); ok && s.Index.Views() < 2 && !l.tryView(ctx, hash) {
 					break
 				}
 			}
@@ -164,18 +177,27 @@ func (l *Library) work(ctx context.Context) {
 	}
 }
 
-// addView gives one array the engine's view. It reports false where the engine's embedder cannot be had now.
-func (l *Library) addView(ctx context.Context, hash catalog.Hash) bool {
+// tryView is addView for an array that may be gone. It reports false where the engine's embedder cannot be had now.
+func (l *Library) tryView(ctx context.Context, hash catalog.Hash) bool {
 	s, ok := l.arrays.Peek(hash)
 	if !ok {
 		return true
 	}
-	background, model, err := l.cfg.Neural.Queries(ctx, selector.Background())
-	if err != nil {
+	if err := l.addView(ctx, hash, s); err != nil {
+		l.cfg.Log.Debug("the engine's vectors are not there yet", "tools", s.Catalog().Len(), "why", err)
 		return false
 	}
+	return true
+}
+
+// addView gives one array the engine's view.
+func (l *Library) addView(ctx context.Context, hash catalog.Hash, s *turn.Snapshot) error {
+	background, model, err := l.cfg.Neural.Queries(ctx, selector.Background())
+	if err != nil {
+		return err
+	}
 	if s.Index.Has(model) {
-		return true
+		return nil
 	}
 	view, err := l.view(s.Catalog(), model, background, func(texts []string) ([]embed.Vector, error) {
 		vectors, by, err := l.cfg.Neural.Documents(ctx, texts)
@@ -185,16 +207,16 @@ func (l *Library) addView(ctx context.Context, hash catalog.Hash) bool {
 		return vectors, err
 	})
 	if err != nil {
-		l.cfg.Log.Debug("the engine's vectors are not there yet", "tools", s.Catalog().Len(), "why", err)
-		return false
+		return err
 	}
 	ix, err := s.Index.With(view)
 	if err != nil {
-		return false
+		return err
 	}
 	if l.arrays.Contains(hash) {
 		l.arrays.Add(hash, &turn.Snapshot{Index: ix, Bundles: s.Bundles})
+		l.measuring.enqueue(ix)
 	}
 	l.cfg.Log.Debug("the engine's vectors are ready", "tools", s.Catalog().Len(), "model", model.Name)
-	return true
+	return nil
 }
