@@ -28,7 +28,8 @@ func (p Place) touched() int { return max(p.Matched, p.Used) }
 // Limits bound the list.
 type Limits struct {
 	Cap      int     // CORE, skill, semantic, bundle, seed and kept tools; pins and hatches do not count
-	Overflow int     // how many more are appended before anything is evicted; 0 is strict
+	Overflow int     // how many more are appended before anything is evicted
+	Strict   bool    // the list is never longer than Cap: pins and hatches count and are kept like other used tools, and CORE is cut to it
 	Delta    float64 // by how much, in match units, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
 
 	Tokens int                      // budget of the whole list, 0 for none
@@ -70,6 +71,10 @@ type Result struct {
 // Admit decides. The turn's best match is always visible, unless only the budget's last resort takes it; CORE, pins,
 // hatches and skill tools are never evicted by the cap.
 func Admit(in Input) Result {
+	var called []Place
+	if in.Limits.Strict {
+		in, called = strict(in)
+	}
 	a := newState(in)
 	a.require(in.Core, session.Core)
 	a.require(in.Pins, session.Pin)
@@ -77,6 +82,7 @@ func Admit(in Input) Result {
 	a.require(in.Skill, session.Skill)
 	a.match(in.Matches)
 	a.keep(in.Previous)
+	a.keep(called)
 	a.makeRoom()
 	a.mates(in.Mates)
 	a.seed()
@@ -130,6 +136,9 @@ func (a *state) require(ids []catalog.ID, why session.Reason) {
 // match gives the open slots to the matches, by their own rank.
 func (a *state) match(matches []selector.Match) {
 	a.cap = max(a.in.Limits.Cap, a.fixed+MinSemantic)
+	if a.in.Limits.Strict {
+		a.cap = a.in.Limits.Cap
+	}
 	for _, m := range matches {
 		if _, ok := a.reason[m.ID]; ok {
 			continue
@@ -178,6 +187,9 @@ func (a *state) makeRoom() {
 		stale++
 	}
 	batch := max(min(stale, a.counted()/2), 2, need)
+	if a.in.Limits.Strict {
+		batch = need
+	}
 	for range min(batch, len(a.kept)) {
 		a.hide(a.kept[0].ID)
 		a.kept = a.kept[1:]

@@ -354,3 +354,37 @@ func sorted(ids []catalog.ID) []catalog.ID {
 	slices.Sort(ids)
 	return ids
 }
+
+func TestAStrictListIsNeverLongerThanTheCap(t *testing.T) {
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		some := func(n int) []catalog.ID {
+			var list []catalog.ID
+			for _, i := range rng.Perm(40)[:rng.IntN(n+1)] {
+				list = append(list, catalog.ID(i))
+			}
+			return list
+		}
+		in := admission.Input{
+			Turn: 6, Core: some(12), Pins: some(8), Hatches: some(3), Skill: some(4), Matches: matches(some(20)...), Mates: some(10), Seed: some(3),
+			Previous: places(rng.IntN(6), some(16)...), Limits: admission.Limits{Cap: 1 + rng.IntN(14), Overflow: 4, Strict: true},
+		}
+		r := admission.Admit(in)
+		if len(r.Visible) > in.Limits.Cap {
+			t.Fatalf("seed %d: %d tools under a strict cap of %d", seed, len(r.Visible), in.Limits.Cap)
+		}
+		for _, id := range in.Core[:min(len(in.Core), in.Limits.Cap)] {
+			if reasonOf(r, id) != session.Core {
+				t.Fatalf("seed %d: CORE tool %d is %q", seed, id, reasonOf(r, id))
+			}
+		}
+	}
+}
+
+func TestAStrictListKeepsWhatWasCalledWhereThereIsRoom(t *testing.T) {
+	in := admission.Input{Turn: 2, Core: ids(0, 2), Hatches: ids(10, 1), Pins: ids(20, 1), Matches: matches(5), Previous: places(1, 1, 30), Limits: admission.Limits{Cap: 4, Strict: true}}
+	r := admission.Admit(in)
+	if reasonOf(r, 10) == "" || reasonOf(r, 20) != "" || !slices.Contains(r.Admitted, catalog.ID(10)) {
+		t.Errorf("visible %v, admitted %v", visible(r), r.Admitted)
+	}
+}

@@ -50,7 +50,7 @@ func (c connector) settle(conn *sqlite3.SQLiteConn) error {
 	if c.probe {
 		return nil
 	}
-	settings := "PRAGMA foreign_keys=ON; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=8388608;"
+	settings := "PRAGMA foreign_keys=ON; PRAGMA secure_delete=ON; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=8388608;"
 	if c.readOnly {
 		settings = "PRAGMA query_only=ON;"
 	}

@@ -1,5 +1,5 @@
 // Package sqlite keeps what must outlive a restart in one SQLite file: vectors, tools seen, sessions
-// and their turns, uses, skills and the install's keys. It implements session.Store, embed.Store and skills.Store.
+// and their turns, uses, skills, what was learned from use, and the install's keys. It implements session.Store, embed.Store, skills.Store and learn.Store.
 //
 // All writes of a process go through one connection, in transactions that take the write lock at their
 // start, so that they wait for another process instead of failing; reads have connections of their own

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"toolbelt/catalog"
 	"toolbelt/embed"
 	"toolbelt/embed/storetest"
+	"toolbelt/internal/learn"
+	"toolbelt/internal/learn/learntest"
 	"toolbelt/internal/session"
 	"toolbelt/internal/session/sessiontest"
 	"toolbelt/internal/sqlite"
@@ -74,6 +77,9 @@ func TestConformance(t *testing.T) {
 		})
 		t.Run(where+"/skills", func(t *testing.T) {
 			skillstest.TestStore(t, func(t *testing.T) skills.Store { return open(t) })
+		})
+		t.Run(where+"/learned", func(t *testing.T) {
+			learntest.TestStore(t, func(t *testing.T) learn.Store { return open(t) })
 		})
 	}
 }
@@ -271,5 +277,84 @@ func BenchmarkVectors(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// What was erased is not in the file any more, nor in what stands beside it.
+func TestErasedTextIsGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db := mustOpen(t, path)
+	const secret = "the rendezvous is under the third bridge"
+	c := learn.Change{Put: []learn.Example{learntest.Example("app", "tool", secret), learntest.Example("app", "other", "switch the lamps on")}}
+	if err := db.SaveLearned(t.Context(), 0, c); err != nil {
+		t.Fatal(err)
+	}
+	holds := func() (found []string) {
+		files, err := filepath.Glob(path + "*")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files at %s: %v", path, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte(secret)) {
+				found = append(found, filepath.Base(file))
+			}
+		}
+		return found
+	}
+	if len(holds()) == 0 {
+		t.Fatal("the text is kept nowhere")
+	}
+	if _, err := db.EraseLearned(t.Context(), "tool"); err != nil {
+		t.Fatal(err)
+	}
+	if found := holds(); len(found) > 0 {
+		t.Errorf("erased, but still in %q", found)
+	}
+	rows := 0
+	if err := raw(t, path).QueryRow("SELECT count(*) FROM example_vectors").Scan(&rows); err != nil || rows != 1 {
+		t.Errorf("%d vectors are left, %v; want that of the other tool", rows, err)
+	}
+}
+
+func TestSpoiltExamples(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db := mustOpen(t, path)
+	c := learn.Change{Put: []learn.Example{learntest.Example("app", "good", "x"), learntest.Example("app", "hash", "x"), learntest.Example("app", "vector", "x")}}
+	if err := db.SaveLearned(t.Context(), 0, c); err != nil {
+		t.Fatal(err)
+	}
+	execRaw(t, path, "UPDATE examples SET hash = x'00' WHERE tool = 'hash'",
+		"UPDATE example_vectors SET data = x'000000' WHERE example = (SELECT id FROM examples WHERE tool = 'vector')",
+		"INSERT INTO meta (key, value) VALUES ('learn/erasures', CAST('no number' AS BLOB))")
+	kept, err := db.Learned(t.Context())
+	if err != nil || len(kept.Examples) != 2 {
+		t.Fatalf("%+v, %v", kept, err)
+	}
+	for _, e := range kept.Examples {
+		if want := map[string]int{"good": 1, "vector": 0}[e.Tool]; len(e.Vectors) != want {
+			t.Errorf("%s has %d vectors, want %d", e.Tool, len(e.Vectors), want)
+		}
+	}
+}
+
+// A database of the version before learning is brought up to date, with all that it holds.
+func TestFirstVersionIsBroughtForward(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db := mustOpen(t, path)
+	if err := db.SaveRecord(t.Context(), sessiontest.Record("a", "app", "s", sessiontest.At(1))); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	execRaw(t, path, "DROP TABLE example_vectors", "DROP TABLE examples", "DROP TABLE follows", "DROP TABLE calibrations", "PRAGMA user_version = 1")
+	db = mustOpen(t, path)
+	if records, err := db.Records(t.Context(), 10); err != nil || len(records) != 1 {
+		t.Errorf("records %v, %v", records, err)
+	}
+	if err := db.SaveLearned(t.Context(), 0, learn.Change{Put: []learn.Example{learntest.Example("app", "t", "x")}}); err != nil {
+		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ type draft struct {
 	found    session.Found
 	hash     catalog.Hash // of the tools array
 	snapshot *Snapshot    // nil until it is known
+	chosen   *chosen      // nil where no list was chosen
 }
 
 // outcome is what the steps of a plan came to.

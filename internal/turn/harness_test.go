@@ -54,6 +54,7 @@ type setup struct {
 	neural  turn.Neural
 	views   []embed.Embedder // beside the builtin's, in every snapshot
 	skills  turn.Skills
+	learner turn.Learner
 	bundles []bundles.Bundle
 }
 
@@ -78,7 +79,7 @@ func newHarness(t testing.TB, s setup) *harness {
 	}
 	h.sessions = session.New(func() time.Time { return h.now })
 	h.planner = turn.NewPlanner(policy, turn.Parts{
-		Sessions: h.sessions, Snapshots: withViews{library, s.views, map[catalog.Hash]*turn.Snapshot{}}, Builtin: s.builtin, Neural: s.neural, Skills: s.skills, Recorder: h, QueryKey: []byte("key"),
+		Sessions: h.sessions, Snapshots: withViews{library, s.views, map[catalog.Hash]*turn.Snapshot{}}, Builtin: s.builtin, Neural: s.neural, Skills: s.skills, Learner: s.learner, Recorder: h, QueryKey: []byte("key"),
 	})
 	return h
 }

@@ -63,9 +63,20 @@ func (d *draft) list(plan *Plan, order []string, reasons map[string]session.Reas
 		if slices.Contains(plan.Matched, key) {
 			v.Matched = plan.Turn
 		}
+		if slices.Contains(d.found.State.Called, key) {
+			v.Used = max(v.Used, d.calledTurn())
+		}
 		list = append(list, v)
 	}
 	return list
+}
+
+// calledTurn is the turn that the session's newest calls belong to.
+func (d *draft) calledTurn() int {
+	if d.found.Same {
+		return d.found.State.Turn
+	}
+	return d.found.State.Turn - 1
 }
 
 func names(cat *catalog.Catalog, ids []catalog.ID) []string {
@@ -133,17 +144,17 @@ func (p *Planner) unchanged(d *draft) *Plan {
 	listed := func(name string) bool {
 		return slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == name })
 	}
-	add := func(name string, why session.Reason) {
+	add := func(name string, why session.Reason, used int) {
 		if plan.exists(name) && !listed(name) {
-			state.List = append(state.List, session.Visible{Name: name, Reason: why, Admitted: plan.Turn})
+			state.List = append(state.List, session.Visible{Name: name, Reason: why, Admitted: plan.Turn, Used: used})
 			plan.Admitted = append(plan.Admitted, name)
 		}
 	}
 	for _, name := range state.Called {
-		add(name, session.Hatch)
+		add(name, session.Hatch, d.calledTurn())
 	}
 	for _, name := range d.pins() {
-		add(name, session.Pin)
+		add(name, session.Pin, 0)
 	}
 	state.Called = nil
 	var order []string

@@ -14,6 +14,7 @@ import (
 	"toolbelt/embed"
 	"toolbelt/internal/admission"
 	"toolbelt/internal/chat"
+	"toolbelt/internal/learn"
 	"toolbelt/internal/session"
 	"toolbelt/kvcache"
 	"toolbelt/selector"
@@ -41,13 +42,14 @@ type Recorder interface {
 	Escaped(s session.State, tool string)
 }
 
-// Parts are what a Planner works with. All but Neural, Skills and Recorder are required.
+// Parts are what a Planner works with. All but Neural, Skills, Learner and Recorder are required.
 type Parts struct {
 	Sessions  *session.Manager
 	Snapshots Snapshots
 	Builtin   embed.Embedder
 	Neural    Neural
 	Skills    Skills
+	Learner   Learner
 	Recorder  Recorder
 	QueryKey  []byte // of the query hash in the log
 	Now       func() time.Time
@@ -64,6 +66,9 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	if parts.Now == nil {
 		parts.Now = time.Now
 	}
+	if parts.Learner == nil {
+		parts.Learner = learn.None{}
+	}
 	return &Planner{Parts: parts, policy: policy}
 }
 
@@ -71,14 +76,11 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 // the client's own. An error means that no plan could be made at all: send the request as it came.
 func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	started := p.Now()
-	if p.policy.Budget > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.policy.Budget)
-		defer cancel()
-	}
+	ctx, cancel := p.inTime(ctx)
+	defer cancel()
 	defer p.Sessions.Lock(r.Identity)()
-	found := p.Sessions.Find(r.Identity)
-	d := &draft{request: r, found: found, hash: catalog.Hash(sha256.Sum256(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd]))}
+	d := p.draft(r)
+	p.Learner.Failed(d.found.Key, r.Chat.Failed)
 	plan, err := p.decide(ctx, d)
 	if err != nil {
 		return nil, err
@@ -91,6 +93,19 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 		p.Recorder.Planned(plan)
 	}
 	return plan, nil
+}
+
+// inTime bounds a plan by the policy's budget.
+func (p *Planner) inTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.policy.Budget <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, p.policy.Budget)
+}
+
+// draft begins a plan. The conversation is locked.
+func (p *Planner) draft(r Request) *draft {
+	return &draft{request: r, found: p.Sessions.Find(r.Identity), hash: catalog.Hash(sha256.Sum256(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd]))}
 }
 
 // decide takes the first way out that applies, the making of a list last.
@@ -119,20 +134,45 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 	return p.make(ctx, d)
 }
 
-// make is the plan itself: window, embed, select, expand, admit, order, render.
+// make is the plan itself: window, embed and score (see score), select, expand, admit, order, render.
 func (p *Planner) make(ctx context.Context, d *draft) (*Plan, error) {
-	texts := chat.Window(d.request.Chat)
-	query, embedder, err := p.embed(ctx, d.snapshot.Index, texts)
+	scores, query, embedder, err := p.score(ctx, d.snapshot, d.request.Chat)
 	if err != nil {
 		return p.retreat(d, err), nil
 	}
-	scores := d.snapshot.Index.Score(query)
-	matches := selector.Select(scores, p.floor(), maxMatches)
-	mates := d.snapshot.Bundles.Expand(d.openers(matches, p.policy), p.policy.MateDiscount, p.policy.Threshold)
-	admitted := admission.Admit(p.input(d, scores, matches, mates, p.recall(d, query), embedder))
-	order := d.order(admitted)
+	ask := p.learned(d, query, &scores)
+	d.chosen = p.choose(d, scored{scores, query, p.recall(d, query), embedder})
+	order := d.order(d.chosen.admitted)
 	body := chat.Render(d.request.Body, d.request.Chat, order)
-	return p.finish(d, embedder, outcome{scores, matches, admitted, order, body}), nil
+	plan := p.finish(d, embedder, outcome{scores, d.chosen.matches, d.chosen.admitted, order, body})
+	plan.ask = ask
+	return plan, nil
+}
+
+// scored is what a list is chosen by.
+type scored struct {
+	scores   selector.Scores
+	query    selector.Query
+	skill    []string // tools that are required, in order
+	embedder string
+}
+
+// chosen is a choice and what it was made by.
+type chosen struct {
+	scored
+	matches  []selector.Match
+	mates    []bundles.Mate
+	input    admission.Input
+	admitted admission.Result
+}
+
+// choose takes the steps of a plan that settle which tools are visible: select, expand, admit. It changes nothing.
+func (p *Planner) choose(d *draft, by scored) *chosen {
+	c := &chosen{scored: by, matches: selector.Select(by.scores, p.floor(), maxMatches)}
+	c.mates = d.snapshot.Bundles.Expand(d.openers(c.matches, p.policy), p.policy.MateDiscount, p.policy.Threshold)
+	c.input = p.input(d, by.scores, c.matches, c.mates, by.skill, by.embedder)
+	c.admitted = admission.Admit(c.input)
+	return c
 }
 
 // maxMatches bounds the tools over the floor that are looked at: far more than any cap.
@@ -223,7 +263,7 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 		Previous:   d.places(),
 		PrefixLost: d.found.Idle > prefixIdle,
 		Limits: admission.Limits{
-			Cap: p.policy.MaxTools, Overflow: p.policy.Overflow, Delta: p.policy.Delta,
+			Cap: p.policy.MaxTools, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
 			Tokens: d.budget(),
 			Cost:   func(id catalog.ID) int { return cat.Tool(id).EstimatedTokens() },
 			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
@@ -247,7 +287,12 @@ const (
 )
 
 // Commit keeps the plan's list. Call it when the request has been written upstream.
-func (p *Planner) Commit(plan *Plan) { p.Sessions.Commit(plan.key, plan.state) }
+func (p *Planner) Commit(plan *Plan) {
+	p.Sessions.Commit(plan.key, plan.state)
+	if plan.ask.Tools != nil {
+		p.Learner.Asked(plan.key, plan.ask)
+	}
+}
 
 // Observe counts the tools that the answer to the plan's request called; call it once, when the stream has ended. A
 // hidden one is an escape hatch, and visible from the next request on.
@@ -257,16 +302,37 @@ func (p *Planner) Observe(plan *Plan, called []string) {
 
 // ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
 func (p *Planner) ObserveSession(id string, called []string) error {
-	key, ok := p.Sessions.Key(id)
-	if !ok {
-		return catalog.NewError(catalog.NotFound, "no session "+quote(id)+": it was never seen here, or is too long ago", nil)
+	key, err := p.newest(id)
+	if err != nil {
+		return err
 	}
 	p.observe(key, called, nil)
 	return nil
 }
 
+// FailSession notes that what a session's newest turn called came to nothing with these tools. Call it after
+// ObserveSession. An error of kind NotFound names a session that is not known.
+func (p *Planner) FailSession(id string, tools []string) error {
+	key, err := p.newest(id)
+	if err != nil {
+		return err
+	}
+	p.Learner.Failed(key, tools)
+	return nil
+}
+
+// newest returns the key of a session's newest turn.
+func (p *Planner) newest(id string) (string, error) {
+	key, ok := p.Sessions.Key(id)
+	if !ok {
+		return "", catalog.NewError(catalog.NotFound, "no session "+quote(id)+": it was never seen here, or is too long ago", nil)
+	}
+	return key, nil
+}
+
 func (p *Planner) observe(key string, called []string, exists func(string) bool) {
 	state, hidden := p.Sessions.Observe(key, called, exists)
+	p.Learner.Used(key, called)
 	if p.Recorder == nil {
 		return
 	}

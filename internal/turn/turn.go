@@ -7,6 +7,7 @@ import (
 	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/internal/chat"
+	"toolbelt/internal/learn"
 	"toolbelt/internal/session"
 	"toolbelt/selector"
 )
@@ -43,7 +44,8 @@ type Plan struct {
 	threshold float64
 	maxTools  int
 	state     session.State
-	key       string // of the turn; "" where nothing is kept
+	ask       learn.Ask // what to learn from the outcome; without Tools where nothing was selected
+	key       string    // of the turn; "" where nothing is kept
 	exists    func(name string) bool
 }
 
@@ -91,6 +93,7 @@ type Policy struct {
 	Core         []string // always visible, in this order; none: the app's own most used
 	MaxTools     int
 	Overflow     int           // how many tools are appended past MaxTools before any is evicted
+	Strict       bool          // the list is never longer than MaxTools: pins and hatches count, for comparing lists of equal size
 	Threshold    float64       // τ, match units
 	Words        float64       // or this share of the request's word weight, (0, 1]
 	Delta        float64       // hysteresis, match units
