@@ -12,16 +12,27 @@ import (
 
 // newNeural begins to open the engine's embedder that is configured; nil where none is. It goes on until it is closed.
 func newNeural(cfg config.Config, upstream *url.URL, store embed.Store, log *slog.Logger) *embed.Neural {
+	open, guard := engineEmbedder(cfg, upstream)
+	if open == nil {
+		return nil
+	}
 	set := embed.NeuralConfig{Deadline: cfg.Embed.Deadline, Store: store, Log: log}
+	if guard != nil {
+		set.Auto, set.Guard = true, guard
+	}
+	return embed.NewNeural(context.Background(), set, open)
+}
+
+// engineEmbedder returns what opens the engine's embedder that is configured, nil where none is; and the guard of one that nobody asked for
+// by name, else nil.
+func engineEmbedder(cfg config.Config, upstream *url.URL) (open func(context.Context) (embed.Embedder, error), guard *embed.Residency) {
 	client := embed.OllamaClient(upstream, http.DefaultClient)
-	var open func(context.Context) (embed.Embedder, error)
 	switch cfg.Embed.Kind {
 	case config.Auto:
-		guard := embed.NewResidency(client)
-		set.Auto, set.Guard = true, guard
-		open = embed.OpenAuto(client, cfg.Embed.Model, guard)
+		guard = embed.NewResidency(client)
+		return embed.OpenAuto(client, cfg.Embed.Model, guard), guard
 	case config.Ollama:
-		open = func(ctx context.Context) (embed.Embedder, error) {
+		return func(ctx context.Context) (embed.Embedder, error) {
 			name, err := cfg.Embed.Model, error(nil)
 			if name == "" {
 				if name, err = embed.Discover(ctx, client); err != nil {
@@ -29,17 +40,15 @@ func newNeural(cfg config.Config, upstream *url.URL, store embed.Store, log *slo
 				}
 			}
 			return embed.NewOllama(ctx, client, name)
-		}
+		}, nil
 	case config.Lemonade, config.OpenAI:
 		base := cfg.Embed.URL
 		if base == "" {
 			base = cfg.Serve.Upstream
 		}
-		open = func(ctx context.Context) (embed.Embedder, error) {
+		return func(ctx context.Context) (embed.Embedder, error) {
 			return embed.NewOpenAI(ctx, embed.OpenAIConfig{BaseURL: base, Key: cfg.Embed.Key.Reveal(), Model: cfg.Embed.Model})
-		}
-	default:
-		return nil
+		}, nil
 	}
-	return embed.NewNeural(context.Background(), set, open)
+	return nil, nil
 }

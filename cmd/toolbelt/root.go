@@ -84,8 +84,8 @@ Settings come from toolbelt.yaml, then TOOLBELT_ variables, then flags, the late
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("toolbelt {{.Version}}\n")
-	root.AddCommand(newServeCommand(p), newSelectCommand(p), newConfigCommand(p), newSkillsCommand(p),
-		newDemoCommand(p.Stdout, p.Stderr), newVersionCommand(p))
+	root.AddCommand(newServeCommand(p), newSelectCommand(p), newExplainCommand(p), newCalibrateCommand(p), newConfigCommand(p), newSkillsCommand(p), newMemoryCommand(p),
+		newDemoCommand(p.Stdout, p.Stderr), newEvalCommand(p), newVersionCommand(p))
 	for _, cmd := range root.Commands() {
 		markRuns(cmd)
 	}

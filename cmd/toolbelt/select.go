@@ -33,17 +33,7 @@ out from requests that have nothing to do with it.`,
 		Example: `  toolbelt select --tools tools.json "what is on my calendar tomorrow?"
   toolbelt select --tools tools.json --json "resize photo.png to 200 pixels"
   curl -s localhost:8080/tools | toolbelt select --tools - "find the invoice from May"`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return errors.New("the message is missing")
-			case len(args) > 1:
-				return fmt.Errorf("got %d messages, allowed is one; put it in quotes", len(args))
-			case strings.TrimSpace(args[0]) == "":
-				return errors.New("the message is empty")
-			}
-			return nil
-		},
+		Args: oneMessage,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, _, err := loadConfig(cmd, p)
 			if err != nil {
@@ -71,6 +61,30 @@ out from requests that have nothing to do with it.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	addSettings(cmd, "max-tools", "tau")
 	return cmd
+}
+
+// oneMessage wants a message, and nothing else, behind a command.
+func oneMessage(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return errors.New("the message is missing")
+	case len(args) > 1:
+		return fmt.Errorf("got %d messages, allowed is one; put it in quotes", len(args))
+	case strings.TrimSpace(args[0]) == "":
+		return errors.New("the message is empty")
+	}
+	return nil
+}
+
+// givenTools reads the tools that --tools names, else the catalog that the setting tools names. Neither is wrong use.
+func givenTools(p Process, path, configured string) ([]catalog.Tool, error) {
+	switch {
+	case path != "":
+		return readTools(p, path)
+	case configured != "":
+		return readTools(p, configured)
+	}
+	return nil, &usageError{errors.New("--tools is missing: name the file of tools, or - for standard input (the database keeps only names of the tools that were seen)")}
 }
 
 // readTools reads a file of tools; "-" is standard input.

@@ -16,6 +16,7 @@ import (
 	"toolbelt/config"
 	"toolbelt/embed"
 	"toolbelt/internal/ingest"
+	"toolbelt/internal/learn"
 	"toolbelt/internal/loaderlog"
 	"toolbelt/internal/proxy"
 	"toolbelt/internal/session"
@@ -68,6 +69,7 @@ type wiring struct {
 	builtin  *embed.Builtin
 	neural   *embed.Neural // nil where none is configured
 	library  *skills.Library
+	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
 }
 
@@ -100,7 +102,7 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	w.background()
 	var handler *proxy.Handler
 	own, err := sidecar.New(sidecar.Parts{
-		Planner: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log,
+		Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log,
 		Status: func() sidecar.Status { return w.status(handler.Counts()) },
 	})
 	if err != nil {
@@ -145,17 +147,35 @@ func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
 		return nil, err
 	}
 	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Recorder: w.lines, QueryKey: key}
-	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Log: w.log}
+	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Keep: w.db, Log: w.log}
 	if w.neural != nil {
 		parts.Neural, arrays.Neural = w.neural, w.neural
 	}
-	snapshots, err := ingest.New(arrays)
-	if err != nil {
+	if w.arrays, err = ingest.New(arrays); err != nil {
 		return nil, err
 	}
-	w.onClose(snapshots.Close)
-	parts.Snapshots = snapshots
-	return turn.NewPlanner(policyOf(w.cfg), parts), nil
+	w.onClose(w.arrays.Close)
+	parts.Snapshots = w.arrays
+	policy := policyOf(w.cfg)
+	if w.cfg.Selection.Learn && policy.Off == "" {
+		if parts.Learner, err = w.learner(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return turn.NewPlanner(policy, parts), nil
+}
+
+// learner opens what was learned from use.
+func (w *wiring) learner(ctx context.Context) (*learn.Learner, error) {
+	set := learn.Config{Store: w.db, Builtin: w.builtin, Log: w.log}
+	if w.neural != nil {
+		set.Neural = w.neural
+	}
+	learner, err := learn.New(ctx, set)
+	if err == nil {
+		w.onClose(learner.Close)
+	}
+	return learner, err
 }
 
 // seen keeps the names and content hashes of tools that are new here, beside the request that brought them.
@@ -175,6 +195,7 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		Ready: true, Version: version(), Upstream: w.cfg.Serve.Upstream, Mode: string(w.cfg.Selection.Mode),
 		Embedder: embed.Status{State: "off"},
 		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools},
+		Measured: sidecar.Calibrations(w.arrays.Calibrations()),
 	}
 	if off := policyOf(w.cfg).Off; off != "" {
 		s.Reasons = append(s.Reasons, "every tool is visible: "+off)

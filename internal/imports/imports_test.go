@@ -26,7 +26,7 @@ type rule struct {
 // below are lists that several rules share.
 var (
 	nouns   = []string{"catalog", "embed"}
-	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "kvcache", "internal/admission", "internal/chat", "internal/session"}
+	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "kvcache", "internal/admission", "internal/chat", "internal/learn", "internal/session"}
 	serving = append([]string{"internal/turn"}, turning...)
 )
 
@@ -42,11 +42,12 @@ func rules() map[string]rule {
 		"internal/session":   {may: []string{"catalog"}},
 		"internal/chat":      {may: []string{"catalog"}},
 		"internal/admission": {may: []string{"catalog", "selector", "internal/session"}},
+		"internal/learn":     {may: append([]string{"selector"}, nouns...)},
 		"internal/turn":      {may: turning, tests: []string{"internal/ingest"}},
 
 		"internal/loaderlog": {may: []string{"internal/session", "internal/turn"}},
 		"internal/ingest":    {may: serving},
-		"internal/sqlite":    {may: []string{"catalog", "embed", "skills", "internal/session"}},
+		"internal/sqlite":    {may: []string{"catalog", "embed", "skills", "internal/learn", "internal/session"}},
 		"internal/proxy":     {may: serving},
 		"internal/sidecar":   {may: serving},
 		"eval":               {may: append([]string{"internal/ingest"}, serving...)},
@@ -64,6 +65,7 @@ func testPackages() map[string]rule {
 		"embed/embedtest":              {may: nouns},
 		"embed/storetest":              {may: nouns},
 		"skills/skillstest":            {may: []string{"catalog", "embed", "skills"}},
+		"internal/learn/learntest":     {may: []string{"catalog", "embed", "internal/learn"}},
 		"internal/session/sessiontest": {may: []string{"catalog", "internal/session"}},
 		"internal/clients":             {may: []string{"catalog"}},
 	}

@@ -58,8 +58,9 @@ func start(t *testing.T, change func(*sidecar.Parts)) *rig {
 	sessions := session.New(time.Now)
 	policy := turn.DefaultPolicy()
 	policy.MaxTools = 4
+	planner := turn.NewPlanner(policy, turn.Parts{Sessions: sessions, Snapshots: lexicalSnapshots{}, Builtin: builtin, QueryKey: []byte("k")})
 	parts := sidecar.Parts{
-		Planner:  turn.NewPlanner(policy, turn.Parts{Sessions: sessions, Snapshots: lexicalSnapshots{}, Builtin: builtin, QueryKey: []byte("k")}),
+		Planner: planner, Explainer: planner,
 		Sessions: sessions, Skills: library, Editor: library, Log: log,
 		Status: func() sidecar.Status { return r.status },
 	}

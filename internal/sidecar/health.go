@@ -11,13 +11,35 @@ import (
 
 // Status is how the daemon does.
 type Status struct {
-	Ready    bool         `json:"ready"`    // requests are planned as they should be
-	Reasons  []string     `json:"reasons"`  // why it is not, or what else a person should know; a sentence each
-	Version  string       `json:"version"`  //
-	Upstream string       `json:"upstream"` // the engine's address
-	Mode     string       `json:"mode"`     // "on", "shadow" or "off"
-	Embedder embed.Status `json:"embedder"` // the engine's; the builtin one is always there
-	Chats    Chats        `json:"chats"`
+	Ready    bool          `json:"ready"`    // requests are planned as they should be
+	Reasons  []string      `json:"reasons"`  // why it is not, or what else a person should know; a sentence each
+	Version  string        `json:"version"`  //
+	Upstream string        `json:"upstream"` // the engine's address
+	Mode     string        `json:"mode"`     // "on", "shadow" or "off"
+	Embedder embed.Status  `json:"embedder"` // the engine's; the builtin one is always there
+	Chats    Chats         `json:"chats"`
+	Measured []Calibration `json:"calibrations"` // what unrelated requests come to, for the catalogs seen lately
+}
+
+// Calibration is embed.Measured in JSON.
+type Calibration struct {
+	Model     string  `json:"model"`
+	Digest    string  `json:"digest"`
+	Catalog   string  `json:"catalog"` // hash
+	Tools     int     `json:"tools"`
+	Requests  int     `json:"requests"`
+	Mean      float64 `json:"mean"`
+	Deviation float64 `json:"deviation"`
+	Floor     float64 `json:"floor"`
+}
+
+// Calibrations puts what was measured in JSON's words.
+func Calibrations(list []embed.Measured) []Calibration {
+	out := make([]Calibration, len(list))
+	for i, m := range list {
+		out[i] = Calibration{m.Model.Name, m.Model.Digest, m.Catalog.String(), m.Tools, m.Requests, finite(m.Mean), finite(m.Deviation), finite(m.Floor)}
+	}
+	return out
 }
 
 // Chats counts the chat requests since the start.
@@ -36,7 +58,7 @@ func (a *api) healthz(w http.ResponseWriter, _ *http.Request) error {
 // readyz answers 200 where the daemon is ready, else 503, and says how it does.
 func (a *api) readyz(w http.ResponseWriter, _ *http.Request) error {
 	s := a.Status()
-	s.Reasons = present(s.Reasons)
+	s.Reasons, s.Measured = present(s.Reasons), present(s.Measured)
 	status := http.StatusOK
 	if !s.Ready {
 		status = http.StatusServiceUnavailable

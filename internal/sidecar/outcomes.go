@@ -24,8 +24,8 @@ type outcomesResponse struct {
 	Skill   string   `json:"skill,omitempty"`
 }
 
-// outcomes counts what became of a selection: the tools called on the session's newest turn and, where a skill is
-// named, whether it did the job. Nothing is counted where anything is wrong.
+// outcomes counts what became of a selection: the tools called on the session's newest turn, whether they did the job (they did where
+// nothing is said) and, where a skill is named, whether it did. Nothing is counted where anything is wrong.
 func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 	var in outcomesRequest
 	if err := readJSON(w, r, &in); err != nil {
@@ -42,6 +42,11 @@ func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 	called := distinct(in.Called)
 	if err := a.Planner.ObserveSession(a.memory.id(in.Session), called); err != nil {
 		return err
+	}
+	if in.Success != nil && !*in.Success && len(called) > 0 {
+		if err := a.Planner.FailSession(a.memory.id(in.Session), called); err != nil {
+			return err
+		}
 	}
 	if in.Skill != "" {
 		if err := a.Skills.Count(r.Context(), in.Skill, *in.Success); err != nil {

@@ -53,29 +53,11 @@ func (a *api) selectTools(w http.ResponseWriter, r *http.Request) error {
 	if err := readJSON(w, r, &in); err != nil {
 		return err
 	}
-	if err := in.check(); err != nil {
-		return err
-	}
-	tools, err := a.toolsFor(in)
+	request, tools, err := a.planned(in, r.UserAgent())
 	if err != nil {
 		return err
 	}
-	body, err := in.asChat(tools)
-	if err != nil {
-		return err
-	}
-	request, err := chat.Decode(chat.OpenAI, body)
-	if err != nil {
-		return catalog.NewError(catalog.Invalid, "reading the messages and tools: "+strings.TrimPrefix(err.Error(), "the request goes on unedited: "), nil)
-	}
-	if !request.HasTools() {
-		return catalog.NewError(catalog.Invalid, "\"tools\" holds no function tool with a name: nothing can be selected", nil)
-	}
-	id := session.Identity{
-		Family: family, Model: in.Model, Agent: product(r.UserAgent()), Explicit: in.Session,
-		Chain: chat.Chain(request), Continues: request.Continues, Body: catalog.Hash(sha256.Sum256(body)),
-	}
-	plan, err := a.Planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: id, Skills: in.SkillTools})
+	plan, err := a.Planner.Plan(r.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -85,6 +67,33 @@ func (a *api) selectTools(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, answer(in.Session, plan))
 	return nil
+}
+
+// planned is the request as a planner takes it, and the tools that it brings or stands on.
+func (a *api) planned(in selectRequest, agent string) (turn.Request, []byte, error) {
+	if err := in.check(); err != nil {
+		return turn.Request{}, nil, err
+	}
+	tools, err := a.toolsFor(in)
+	if err != nil {
+		return turn.Request{}, nil, err
+	}
+	body, err := in.asChat(tools)
+	if err != nil {
+		return turn.Request{}, nil, err
+	}
+	request, err := chat.Decode(chat.OpenAI, body)
+	if err != nil {
+		return turn.Request{}, nil, catalog.NewError(catalog.Invalid, "reading the messages and tools: "+strings.TrimPrefix(err.Error(), "the request goes on unedited: "), nil)
+	}
+	if !request.HasTools() {
+		return turn.Request{}, nil, catalog.NewError(catalog.Invalid, "\"tools\" holds no function tool with a name: nothing can be selected", nil)
+	}
+	id := session.Identity{
+		Family: family, Model: in.Model, Agent: product(agent), Explicit: in.Session,
+		Chain: chat.Chain(request), Continues: request.Continues, Body: catalog.Hash(sha256.Sum256(body)),
+	}
+	return turn.Request{Body: body, Chat: request, Identity: id, Skills: in.SkillTools}, tools, nil
 }
 
 func (in selectRequest) check() error {

@@ -21,6 +21,14 @@ type Planner interface {
 	Commit(p *turn.Plan)
 	// ObserveSession counts calls in the newest turn of a session, by its opaque id. NotFound names an unknown one.
 	ObserveSession(session string, called []string) error
+	// FailSession notes that these calls in the newest turn of a session came to nothing, after ObserveSession counted them. NotFound as there.
+	FailSession(session string, tools []string) error
+}
+
+// Explainer says why a tool is visible or hidden in the plan that a request would get, and keeps nothing. NotFound names a tool that the request
+// does not bring.
+type Explainer interface {
+	Explain(ctx context.Context, r turn.Request, tool string) (turn.Explanation, error)
 }
 
 // Sessions are the conversations that are known.
@@ -48,13 +56,14 @@ type SkillEditor interface {
 
 // Parts are what the API works with. All are required but Tools.
 type Parts struct {
-	Planner  Planner
-	Sessions Sessions
-	Skills   Skills
-	Editor   SkillEditor
-	Status   func() Status
-	Tools    []catalog.Tool // for selections that bring none, in order; nil for none
-	Log      *slog.Logger
+	Planner   Planner
+	Explainer Explainer
+	Sessions  Sessions
+	Skills    Skills
+	Editor    SkillEditor
+	Status    func() Status
+	Tools     []catalog.Tool // for selections that bring none, in order; nil for none
+	Log       *slog.Logger
 }
 
 // api serves the routes.
@@ -108,6 +117,7 @@ func (a *api) routes() []route {
 		{"GET", "/toolbelt/readyz", a.readyz},
 		{"GET", v1 + "openapi.json", a.openAPI},
 		{"POST", v1 + "select", a.selectTools},
+		{"POST", v1 + "explain", a.explain},
 		{"POST", v1 + "outcomes", a.outcomes},
 		{"GET", v1 + "sessions", a.sessions},
 		{"GET", v1 + "sessions/{id}", a.session},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"toolbelt/catalog"
+	"toolbelt/embed"
 	"toolbelt/internal/sidecar"
 	"toolbelt/internal/turn"
 )
@@ -315,6 +316,13 @@ func TestHealth(t *testing.T) {
 	if ready["ready"] != true || len(ready["reasons"].([]any)) != 0 || ready["version"] != "1.2.3" || ready["embedder"].(map[string]any)["state"] != "off" {
 		t.Errorf("%v", ready)
 	}
+	if list, ok := ready["calibrations"].([]any); !ok || len(list) != 0 {
+		t.Errorf("%v", ready["calibrations"])
+	}
+	r.status.Measured = sidecar.Calibrations([]embed.Measured{{Model: embed.Model{Name: "m", Digest: "d"}, Tools: 7, Requests: 64, Mean: 0.5, Deviation: math.NaN(), Floor: 2.25}})
+	if m := r.call("GET", "/toolbelt/readyz", "", 200)["calibrations"].([]any)[0].(map[string]any); m["model"] != "m" || m["digest"] != "d" || m["tools"] != 7.0 || m["requests"] != 64.0 || m["mean"] != 0.5 || m["deviation"] != 0.0 || m["floor"] != 2.25 {
+		t.Errorf("%v", m)
+	}
 	r.status.Ready, r.status.Reasons = false, []string{"the engine's embedder is still opening"}
 	if ready := r.call("GET", "/toolbelt/readyz", "", 503); ready["ready"] != false || len(ready["reasons"].([]any)) != 1 {
 		t.Errorf("%v", ready)
@@ -369,4 +377,36 @@ func TestOldToolsAreForgotten(t *testing.T) {
 	}
 	r.fails("POST", selectPath, `{"session":"s0","messages":`+messages("hi")+`}`, 400, "too long ago")
 	r.call("POST", selectPath, `{"session":"s11","messages":`+messages("hi")+`}`, 200)
+}
+
+// attentive notes what the planner is told to have failed.
+type attentive struct {
+	sidecar.Planner
+	told []string
+}
+
+func (f *attentive) FailSession(session string, tools []string) error {
+	f.told = append(f.told, session+" "+strings.Join(tools, ","))
+	return f.Planner.FailSession(session, tools)
+}
+
+func TestOutcomesTellOfFailures(t *testing.T) {
+	var planner attentive
+	r := start(t, func(p *sidecar.Parts) {
+		planner.Planner = p.Planner
+		p.Planner = &planner
+	})
+	id := r.call("POST", "/toolbelt/v1/select", `{"session":"s","messages":`+messages("weather in Rome?")+`,"tools":`+offered()+`}`, 200)["id"].(string)
+	const path = "/toolbelt/v1/outcomes"
+	r.call("POST", path, `{"session":"s","called":["get_weather"]}`, 200)
+	r.call("POST", path, `{"session":"s","called":["get_weather"],"success":true}`, 200)
+	r.call("POST", path, `{"session":"s","called":[],"success":false}`, 200)
+	if len(planner.told) > 0 {
+		t.Errorf("told of failures: %q", planner.told)
+	}
+	r.call("POST", path, `{"session":"s","called":["get_weather","play_music"],"success":false}`, 200)
+	if len(planner.told) != 1 || planner.told[0] != id+" get_weather,play_music" {
+		t.Errorf("told %q", planner.told)
+	}
+	r.fails("POST", path, `{"session":"nobody","called":["get_weather"],"success":false}`, 404, "nobody")
 }

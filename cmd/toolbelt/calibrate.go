@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"toolbelt/catalog"
+	"toolbelt/config"
+	"toolbelt/embed"
+	"toolbelt/internal/ingest"
+	"toolbelt/internal/sqlite"
+	"toolbelt/selector"
+)
+
+func newCalibrateCommand(p Process) *cobra.Command {
+	path, asJSON := "", false
+	cmd := &cobra.Command{
+		Use:   "calibrate --tools FILE",
+		Short: "Measure what requests that no tool is for come to, by each embedder",
+		Long: `Measure, for a catalog, the builtin embedder, the engine's where one is configured or found, and both together, against a built-in list of
+requests that no tool is for. Each is measured against the others of the list. Shown are the cosines' mean and deviation, the match scores that such requests reach, how
+many tools one lets over a floor (tau) of 1 to 3 on average, and the floor at which it lets one over.
+
+The figures are kept in the database with the model's name and digest. The daemon measures by itself, in the background, whatever catalog it sees; no
+measurement changes a setting. FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names.`,
+		Example: `  toolbelt calibrate --tools tools.json
+  toolbelt calibrate --tools tools.json --embedder ollama --embed-model all-minilm --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, _, err := loadConfig(cmd, p)
+			if err != nil {
+				return err
+			}
+			tools, err := givenTools(p, path, cfg.Serve.Tools)
+			if err != nil {
+				return err
+			}
+			log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
+			report, err := calibrate(cmd.Context(), cfg, tools, log)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(p.Stdout, report)
+			}
+			return report.print(p.Stdout)
+		},
+	}
+	cmd.Flags().StringVar(&path, "tools", "", "`file` of tools, - for standard input")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	addSettings(cmd, "db", "upstream", "tau", "embedder", "embed-model", "embed-url")
+	return cmd
+}
+
+// calibrationReport is what "calibrate --json" prints.
+type calibrationReport struct {
+	Catalog   string              `json:"catalog"` // hash
+	Tools     int                 `json:"tools"`
+	Tau       float64             `json:"tau"` // in force
+	Embedders []calibratedByModel `json:"embedders"`
+	Engine    *string             `json:"engine"` // why the engine's embedder was not measured; null where it was, or is not wanted
+}
+
+type calibratedByModel struct {
+	Model     string       `json:"model"`
+	Digest    string       `json:"digest"`
+	Prefix    int          `json:"prefix"`
+	Requests  int          `json:"requests"`
+	Mean      float64      `json:"mean"`
+	Deviation float64      `json:"deviation"`
+	P50       float64      `json:"p50"`
+	P95       float64      `json:"p95"`
+	P99       float64      `json:"p99"`
+	Max       float64      `json:"max"`
+	Admitted  []admittedAt `json:"admitted"`
+	Floor     float64      `json:"floor"`
+}
+
+type admittedAt struct {
+	Tau   float64 `json:"tau"`
+	Tools float64 `json:"tools"`
+}
+
+// calibrate measures and keeps what is configured.
+func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log *slog.Logger) (*calibrationReport, error) {
+	db, err := sqlite.Open(ctx, cfg.Store.Path, log)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	builtin, err := embed.NewBuiltin()
+	if err != nil {
+		return nil, err
+	}
+	report := &calibrationReport{Tau: cfg.Selection.Threshold}
+	arrays := ingest.Config{Builtin: builtin, Log: log}
+	neural, err := openedNeural(ctx, cfg, db, log)
+	switch {
+	case err != nil && cfg.Embed.Kind != config.Auto:
+		return nil, fmt.Errorf("opening the engine's embedder: %w", err)
+	case err != nil:
+		why := err.Error()
+		report.Engine = &why
+	case neural != nil:
+		defer neural.Close()
+		arrays.Neural = neural
+	}
+	ix, err := indexOf(ctx, arrays, tools)
+	if err != nil {
+		return nil, err
+	}
+	report.Catalog, report.Tools = ix.Catalog().Hash().String(), ix.Catalog().Len()
+	for _, models := range ingest.Together(ix.Models()) {
+		c, err := ix.Calibrate(models...)
+		if err != nil {
+			return nil, err
+		}
+		c.At = time.Now()
+		if err := db.SaveCalibration(ctx, c.Measured); err != nil {
+			return nil, err
+		}
+		report.add(c)
+	}
+	return report, nil
+}
+
+// indexOf makes a catalog ready with all views that are to be had.
+func indexOf(ctx context.Context, arrays ingest.Config, tools []catalog.Tool) (*selector.Index, error) {
+	library, err := ingest.New(arrays)
+	if err != nil {
+		return nil, err
+	}
+	defer library.Close()
+	hash := catalog.New(tools).Hash()
+	if _, err := library.Snapshot(hash, tools); err != nil {
+		return nil, err
+	}
+	if err := library.Complete(ctx, hash); err != nil {
+		return nil, err
+	}
+	snapshot, err := library.Snapshot(hash, tools)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Index, nil
+}
+
+// openedNeural opens the engine's embedder that is configured, now; nil where none is. The caller closes it.
+func openedNeural(ctx context.Context, cfg config.Config, store embed.Store, log *slog.Logger) (*embed.Neural, error) {
+	upstream, err := url.Parse(cfg.Serve.Upstream)
+	if err != nil {
+		return nil, err
+	}
+	open, _ := engineEmbedder(cfg, upstream)
+	if open == nil {
+		return nil, nil
+	}
+	model, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	neural := embed.NewNeural(ctx, embed.NeuralConfig{Store: store, Log: log}, func(context.Context) (embed.Embedder, error) { return model, nil })
+	select {
+	case <-neural.Ready():
+		return neural, nil
+	case <-ctx.Done():
+		neural.Close()
+		return nil, ctx.Err()
+	}
+}
+
+func (r *calibrationReport) add(c selector.Calibration) {
+	m := calibratedByModel{
+		Model: c.Model.Name, Digest: c.Model.Digest, Prefix: c.Model.Prefix, Requests: c.Requests, Mean: c.Mean, Deviation: c.Deviation,
+		P50: c.P50, P95: c.P95, P99: c.P99, Max: c.Max, Floor: c.Floor,
+	}
+	for _, a := range c.Admitted {
+		m.Admitted = append(m.Admitted, admittedAt{a.Threshold, a.Tools})
+	}
+	r.Embedders = append(r.Embedders, m)
+}
+
+func (r *calibrationReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "%d tools. Match scores of requests that no tool is for, and how many tools such a request lets over a floor:\n\n", r.Tools)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "EMBEDDER\tREQUESTS\tCOSINE\tP50\tP95\tP99\tMAX")
+	for _, a := range r.Embedders[0].Admitted {
+		fmt.Fprintf(table, "\tOVER %g", a.Tau)
+	}
+	fmt.Fprintln(table, "\tFLOOR")
+	for _, m := range r.Embedders {
+		fmt.Fprintf(table, "%s\t%d\t%.3f ± %.3f\t%.2f\t%.2f\t%.2f\t%.2f", m.Model, m.Requests, m.Mean, m.Deviation, m.P50, m.P95, m.P99, m.Max)
+		for _, a := range m.Admitted {
+			fmt.Fprintf(table, "\t%.2f", a.Tools)
+		}
+		fmt.Fprintf(table, "\t%.2f\n", m.Floor)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if r.Engine != nil {
+		fmt.Fprintf(w, "\nThe engine's embedder was not measured: %s.\n", *r.Engine)
+	}
+	_, err := fmt.Fprintf(w, "\ntau is %.2f. From FLOOR on, such a request lets at most one tool over on average.\n", r.Tau)
+	return err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"toolbelt/internal/turn"
+)
+
+func newExplainCommand(p Process) *cobra.Command {
+	path, tool, asJSON := "", "", false
+	cmd := &cobra.Command{
+		Use:   "explain --tool NAME --tools FILE MESSAGE",
+		Short: "Say why a tool is visible for a message, or why it is not",
+		Long: `Say why the daemon would let a model see a tool for a first message, or why not: each signal, its place among all tools, the floor, the
+cap, and which tools have the slots. The plan is the one that "toolbelt select" shows. The last line says what to do.
+
+FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names. A running daemon
+explains its own sessions at POST /toolbelt/v1/explain, with the engine's embedder and what was learned.`,
+		Example: `  toolbelt explain --tools tools.json --tool send_mail "tell Ann that I am late"
+  toolbelt explain --tools tools.json --tool send_mail --tau 1.5 --json "tell Ann that I am late"`,
+		Args: oneMessage,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, _, err := loadConfig(cmd, p)
+			if err != nil {
+				return err
+			}
+			if tool == "" {
+				return &usageError{errors.New("--tool is missing: name the tool to explain")}
+			}
+			tools, err := givenTools(p, path, cfg.Serve.Tools)
+			if err != nil {
+				return err
+			}
+			e, err := explainTool(cmd.Context(), cfg, tools, args[0], tool)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(p.Stdout, e)
+			}
+			return printExplanation(p.Stdout, e)
+		},
+	}
+	cmd.Flags().StringVar(&tool, "tool", "", "`name` of the tool to explain")
+	cmd.Flags().StringVar(&path, "tools", "", "`file` of tools, - for standard input")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	addSettings(cmd, "max-tools", "tau")
+	return cmd
+}
+
+func printExplanation(w io.Writer, e turn.Explanation) error {
+	fmt.Fprintf(w, "%s\n%s\n", e.Tool, e.Why)
+	if e.Signals != nil {
+		if err := printSignals(w, e.Signals, e.Floor); err != nil {
+			return err
+		}
+	}
+	if e.Fallback == "" {
+		if err := printSlots(w, e); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", e.Do)
+	return err
+}
+
+func printSignals(w io.Writer, s *turn.Signals, floor turn.Bar) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\nSIGNAL\tVALUE\t\n")
+	fmt.Fprintf(table, "place\t%d of %d\tby rank %.2f\n", s.Place, s.Of, s.Rank)
+	fmt.Fprintf(table, "match\t%.2f\ttau is %.2f\n", s.Match, floor.Tau)
+	fmt.Fprintf(table, "words\t%.2f\tor %.2f\n", s.Words, floor.Words)
+	fmt.Fprintf(table, "BM25\t%.2f\tof the message\n", s.BM25)
+	for _, v := range s.Views {
+		what := "cosine with"
+		if v.Example {
+			what = "worth of an example for"
+		}
+		fmt.Fprintf(table, "%s\t%.2f\t%s %q; unrelated requests give it %.2f ± %.2f, so z is %.2f\n", v.Model, v.Cosine, what, shortened(v.Text), v.Mean, v.Deviation, v.Z)
+	}
+	if l := s.Learned; l != nil {
+		fmt.Fprintf(table, "learned\t%.2f\tnear %.2f, habit %.2f, expected next: %t\n", l.Match, l.Near, l.Habit, l.Sure)
+	}
+	return table.Flush()
+}
+
+func printSlots(w io.Writer, e turn.Explanation) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\n#\tTOOL\tSCORE\tREASON\tPLACE\n")
+	for i, h := range e.Slots.Tools {
+		fmt.Fprintf(table, "%d\t%s\t%.2f\t%s\t%d\n", i+1, h.Name, h.Score, h.Reason, h.Place)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d visible, max_tools is %d; %d over the floor without a slot\n", len(e.Slots.Tools), e.Slots.MaxTools, len(e.Slots.Skipped))
+	return err
+}
+
+// maxShown is how many characters of a text are shown.
+const maxShown = 60
+
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxShown {
+		return string(runes[:maxShown]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,383 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
+)
+
+// ReplayRow is how well one method keeps the needed tools visible while the conversations of a set are played turn by turn.
+type ReplayRow struct {
+	Set      string `json:"set"`
+	Method   string `json:"method"`
+	Embedder string `json:"embedder"`
+	Cap      int    `json:"cap"`
+	Cases    int    `json:"cases"` // turns with a needed tool
+	Turns    int    `json:"turns"`
+	Learned  bool   `json:"learned"` // the first half of the conversations was played before, unmeasured, and learnt from
+
+	VisibleRecall    float64  `json:"visible_recall"` // share of the needed tools that is visible when the model is called, CORE included
+	AllVisible       float64  `json:"all_visible"`    // share of those turns with all of them visible
+	ChangesPerTurn   float64  `json:"changes_per_turn"`
+	ToolsPerTurn     float64  `json:"tools_per_turn"`
+	TokensPerTurn    float64  `json:"tokens_per_turn"`
+	AdmittedWhenNone *float64 `json:"admitted_when_none_needed"` // newly visible tools on a turn that needs none; CORE and seed not counted; null without such a turn
+	LongestList      int      `json:"longest_list"`
+
+	VisibleInterval Interval `json:"visible_recall_interval"` // 95 %, by resampling conversations
+	PrefixCost
+}
+
+// PrefixCost is what the changes of the list cost an engine that still holds the turn before's prompt.
+type PrefixCost struct {
+	EvictedPerTurn    float64 `json:"evictions_per_turn"`
+	PrefixLostPerTurn float64 `json:"prefix_tokens_lost_per_turn"` // estimated tokens of the list before that must be evaluated again
+}
+
+// lister decides, turn by turn, what is visible in one conversation.
+type lister interface {
+	// turn returns the visible tools in the order sent, and those of them that are only a seed.
+	turn(ctx context.Context, r turn.Request) (visible, seed []string, err error)
+	// used is told what the model called on the turn.
+	used(names []string)
+}
+
+// replay plays the conversations with each method.
+func (m *measuring) replay(ctx context.Context) ([]ReplayRow, error) {
+	conversations, first := m.conversations()
+	if err := m.fetchQueries(ctx, slices.Concat(conversations...)); err != nil {
+		return nil, err
+	}
+	methods, end, err := m.methods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	var rows []ReplayRow
+	for _, method := range methods {
+		p := playing{measuring: m, method: method, core: m.core(), first: first, row: ReplayRow{
+			Set: m.data.Name, Method: method.name, Embedder: method.embedder, Cap: m.options.Cap, Learned: method.settle != nil,
+		}}
+		if err := p.play(ctx, conversations); err != nil {
+			return rows, err
+		}
+		rows = append(rows, p.finish())
+	}
+	return rows, nil
+}
+
+// conversations are those to play, and which of them is the first to be measured.
+func (m *measuring) conversations() (list [][]Case, first int) {
+	list = Conversations(m.data.Cases)
+	if m.options.Learn {
+		list, first = halves(list, m.options.Seed)
+	}
+	if m.options.Long {
+		learned := list[:first]
+		list = slices.Concat(learned, Join(list[first:], m.options.Seed))
+	}
+	if m.options.History {
+		for i := range list {
+			list[i] = withHistory(list[i])
+		}
+	}
+	return list, first
+}
+
+// method is one way to decide what is visible.
+type method struct {
+	name, embedder string
+	begin          func(session string) lister
+	settle         func(context.Context) error // after each turn, where it learns; nil where it does not
+}
+
+// methods are those that are played; end gives up what they hold.
+func (m *measuring) methods(ctx context.Context) (list []method, end func(), err error) {
+	core, all, end := m.core(), m.options.Embedders.name(), func() {}
+	daemon := func(p *turn.Planner) func(string) lister {
+		return func(id string) lister { return &planned{planner: p, session: id} }
+	}
+	plain := method{ByToolbelt, all, daemon(m.bench.planner(m.policy(core), nil)), nil}
+	if m.options.Learn {
+		learning, err := m.options.Learning(ctx, m.options.Embedders, m.bench.clock.now)
+		if err != nil {
+			return nil, end, err
+		}
+		end = learning.Close
+		list = append(list, method{ByToolbelt, all, daemon(m.bench.planner(m.policy(core), learning.Learner)), learning.Settle})
+		plain.name = Unlearned
+	}
+	list = append(list, plain)
+	if m.lookup == nil {
+		return list, end, nil
+	}
+	dense := m.options.Embedders.Dense().Model().Name
+	top := func(rank ranker) func(string) lister {
+		return func(string) lister { return &topped{rank: rank, core: core, cap: m.options.Cap} }
+	}
+	list = append(list,
+		method{ByWords, "", top(m.lookup.byWords), nil},
+		method{ByVectors, dense, top(m.lookup.byVectors), nil},
+		method{ByGAIA, dense, func(string) lister { return newGAIA(m.lookup, core, m.options.Cap) }, nil})
+	return list, end, nil
+}
+
+// core are the set's CORE tools that the catalog has.
+func (m *measuring) core() []string {
+	return slices.DeleteFunc(slices.Clone(m.data.Core), func(name string) bool {
+		_, ok := m.bench.catalog().Lookup(name)
+		return !ok
+	})
+}
+
+// policy is the daemon's, but for what a comparison at equal size asks for.
+func (m *measuring) policy(core []string) turn.Policy {
+	p := turn.DefaultPolicy()
+	p.Core, p.MaxTools = core, m.options.Cap
+	p.Strict = !m.options.Long
+	return p
+}
+
+// playing is one method's replay under way.
+type playing struct {
+	*measuring
+	method method
+	core   []string
+	first  int // conversation to be measured
+	row    ReplayRow
+
+	judged           []judged // visible recall
+	all              float64
+	none, admitted   float64
+	tokens           float64
+	changes, evicted float64
+	lost, shown      float64
+}
+
+func (p *playing) play(ctx context.Context, conversations [][]Case) error {
+	progress := p.step("conversations played by " + p.row.Method)
+	for i, turns := range conversations {
+		list := p.method.begin(strconv.Itoa(i))
+		var previous []string
+		for j, c := range turns {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			visible, seed, err := p.turn(ctx, list, c, strconv.Itoa(i))
+			if err != nil {
+				return fmt.Errorf("case %q: %w", c.ID, err)
+			}
+			if i >= p.first {
+				p.count(c, j, previous, visible, seed)
+			}
+			previous = visible
+		}
+		p.bench.clock.pass(betweenSessions)
+		progress(i+1, len(conversations))
+	}
+	return nil
+}
+
+// turn plays one turn: what is visible when the model is called; then what is needed is used.
+func (p *playing) turn(ctx context.Context, list lister, c Case, session string) (visible, seed []string, err error) {
+	p.bench.clock.pass(betweenTurns)
+	r, err := p.bench.request(c.Messages, session)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.method.settle == nil {
+		r.Identity.Credential = session // an app of its own: nothing carries over
+	}
+	if visible, seed, err = list.turn(ctx, r); err != nil {
+		return nil, nil, err
+	}
+	list.used(c.Needed)
+	if p.method.settle != nil {
+		err = p.method.settle(ctx)
+	}
+	return visible, seed, err
+}
+
+// count judges one turn: j is its place in the conversation, from 0.
+func (p *playing) count(c Case, j int, previous, visible, seed []string) {
+	p.row.Turns++
+	p.row.LongestList = max(p.row.LongestList, len(visible))
+	p.shown += float64(len(visible))
+	for _, name := range visible {
+		p.tokens += float64(p.cost(name))
+	}
+	admitted, evicted := without(visible, previous), without(previous, visible)
+	if j > 0 {
+		if len(admitted)+len(evicted) > 0 {
+			p.changes++
+		}
+		p.evicted += float64(len(evicted))
+		for _, name := range previous {
+			p.lost += float64(p.cost(name))
+		}
+		p.lost -= float64(kvcache.PrefixTokens(previous, visible, p.cost))
+	}
+	if len(c.Needed) == 0 {
+		p.none++
+		p.admitted += float64(len(without(without(admitted, p.core), seed)))
+		return
+	}
+	share := c.found(visible)
+	p.judged = append(p.judged, judged{c.cluster(), []float64{share, 0, 0, 0}})
+	if share == 1 {
+		p.all++
+	}
+}
+
+func (p *playing) cost(name string) int {
+	id, ok := p.bench.catalog().Lookup(name)
+	if !ok {
+		return 0
+	}
+	return p.bench.catalog().Tool(id).EstimatedTokens()
+}
+
+// without are the names that others does not hold.
+func without(names, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(others, n) })
+}
+
+func (p *playing) finish() ReplayRow {
+	row := p.row
+	row.Cases = len(p.judged)
+	means, limits := summarize(p.judged, []int{1}, p.options.Seed)
+	row.VisibleRecall, row.VisibleInterval = means.Recall["1"], limits.Recall["1"]
+	row.AllVisible = p.all / float64(max(1, row.Cases))
+	turns := float64(max(1, row.Turns))
+	row.ChangesPerTurn, row.ToolsPerTurn, row.TokensPerTurn = p.changes/turns, p.shown/turns, p.tokens/turns
+	row.EvictedPerTurn, row.PrefixLostPerTurn = p.evicted/turns, p.lost/turns
+	if p.none > 0 {
+		mean := p.admitted / p.none
+		row.AdmittedWhenNone = &mean
+	}
+	return row
+}
+
+// planned is the daemon's own way: the real plan, with sessions.
+type planned struct {
+	planner *turn.Planner
+	session string
+	last    *turn.Plan
+}
+
+func (p *planned) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
+	plan, err := p.planner.Plan(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.planner.Commit(plan)
+	p.last = plan
+	for _, t := range plan.Tools {
+		if t.Reason == session.Seed {
+			seed = append(seed, t.Name)
+		}
+	}
+	return plan.Order(), seed, nil
+}
+
+func (p *planned) used(names []string) { p.planner.Observe(p.last, names) }
+
+// topped shows CORE and what ranks best on the turn, whatever was there before.
+type topped struct {
+	rank ranker
+	core []string
+	cap  int
+}
+
+func (t *topped) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
+	ranked, err := t.rank(ctx, r.Chat)
+	if err != nil {
+		return nil, nil, err
+	}
+	visible = slices.Clone(t.core[:min(len(t.core), t.cap)])
+	for _, name := range ranked {
+		if len(visible) >= t.cap {
+			break
+		}
+		if !slices.Contains(visible, name) {
+			visible = append(visible, name)
+		}
+	}
+	return visible, nil, nil
+}
+
+func (t *topped) used([]string) {}
+
+// gaia is GAIA's loader: a list that grows up to the cap, then gives up the least recently used for each newcomer; sent sorted by name.
+type gaia struct {
+	lookup *lookup
+	core   map[string]bool
+	cap    int
+	loaded map[string]*loadedTool
+	clock  int
+}
+
+type loadedTool struct{ loaded, used int }
+
+func newGAIA(l *lookup, core []string, limit int) *gaia {
+	g := &gaia{lookup: l, core: map[string]bool{}, cap: limit, loaded: map[string]*loadedTool{}}
+	for _, name := range core {
+		g.core[name] = true
+		g.loaded[name] = &loadedTool{}
+	}
+	return g
+}
+
+func (g *gaia) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
+	candidates, err := g.lookup.byGAIA(ctx, r.Chat)
+	if err != nil {
+		return nil, nil, err
+	}
+	fresh := map[string]bool{}
+	for _, name := range candidates {
+		if g.loaded[name] != nil {
+			continue
+		}
+		if len(g.loaded) >= g.cap {
+			victim := g.victim(fresh)
+			if victim == "" {
+				continue
+			}
+			delete(g.loaded, victim)
+		}
+		g.clock++
+		g.loaded[name] = &loadedTool{loaded: g.clock}
+		fresh[name] = true
+	}
+	for name := range g.loaded {
+		visible = append(visible, name)
+	}
+	slices.Sort(visible)
+	return visible, nil, nil
+}
+
+// victim is the least recently used tool (loaded, where it was never used) that is neither CORE nor new on this turn; "" where there is none.
+func (g *gaia) victim(fresh map[string]bool) string {
+	best := ""
+	age := func(name string) int { return max(g.loaded[name].loaded, g.loaded[name].used) }
+	for name := range g.loaded {
+		if !g.core[name] && !fresh[name] && (best == "" || age(name) < age(best)) {
+			best = name
+		}
+	}
+	return best
+}
+
+func (g *gaia) used(names []string) {
+	for _, name := range names {
+		if t := g.loaded[name]; t != nil {
+			g.clock++
+			t.used = g.clock
+		}
+	}
+}
