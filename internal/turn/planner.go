@@ -96,7 +96,9 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 // decide takes the first way out that applies, the making of a list last.
 func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 	if p.policy.Off != "" {
-		return p.fallback(d, p.policy.Off), nil
+		plan := p.fallback(d, p.policy.Off)
+		plan.Repeated = d.found.Same
+		return plan, nil
 	}
 	if d.found.Same && d.found.State.Catalog == d.hash {
 		return p.repeat(d), nil
