@@ -71,11 +71,6 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 // the client's own. An error means that no plan could be made at all: send the request as it came.
 func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	started := p.Now()
-	if p.policy.Budget > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.policy.Budget)
-		defer cancel()
-	}
 	defer p.Sessions.Lock(r.Identity)()
 	found := p.Sessions.Find(r.Identity)
 	d := &draft{request: r, found: found, hash: catalog.Hash(sha256.Sum256(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd]))}
@@ -161,7 +156,7 @@ func (p *Planner) embed(ctx context.Context, ix *selector.Index, texts []string)
 		name = p.Builtin.Model().Name
 	}
 	if p.Neural != nil && ix.Views() > 1 {
-		vectors, model, err := p.Neural.Query(ctx, texts)
+		vectors, model, err := p.ask(ctx, texts)
 		if err == nil && usable(vectors, model) && ix.Has(model) {
 			q.Vectors[model] = vectors
 			if name != "" {
@@ -174,6 +169,16 @@ func (p *Planner) embed(ctx context.Context, ix *selector.Index, texts []string)
 		return q, "", errNothing
 	}
 	return q, name, nil
+}
+
+// ask asks the engine's embedder, for no longer than the budget: only what waits for others is bounded by it.
+func (p *Planner) ask(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
+	if p.policy.Budget > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.policy.Budget)
+		defer cancel()
+	}
+	return p.Neural.Query(ctx, texts)
 }
 
 // usable reports whether vectors may be compared: each of the model's length, or nil for a text of nothing, and of unit

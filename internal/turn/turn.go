@@ -96,7 +96,7 @@ type Policy struct {
 	Delta        float64       // hysteresis, match units
 	MateDiscount float64       // what a bundle mate scores less than the match that brings it, match units
 	SmallTokens  int           // an array of at most MaxTools tools and this many estimated tokens goes as it is: hiding saves nothing there
-	Budget       time.Duration // for a plan: past it the engine's embedder is waited for no longer; 0 for none of its own
+	Budget       time.Duration // for what a plan waits for, which is the engine's embedder alone; 0 for no bound here
 }
 
 // DefaultPolicy is what a user gets who configures nothing.
