@@ -69,6 +69,8 @@ type wiring struct {
 	neural   *embed.Neural // nil where none is configured
 	library  *skills.Library
 	work     sync.WaitGroup // what goes on in the background
+
+	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
 
 // build wires the daemon. loader takes the lines that say what was decided. What takes long (an engine's embedder) starts
@@ -106,7 +108,8 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	handler, err = proxy.New(proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts}, planner, own, w.log)
+	door := proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
+	handler, err = proxy.New(door, planner, own, w.log)
 	if err != nil {
 		return err
 	}
