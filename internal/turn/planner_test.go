@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/embed"
 	"toolbelt/embed/embedtest"
@@ -128,19 +129,14 @@ func TestEveryToolIsReachable(t *testing.T) {
 }
 
 func TestACoreMatchOpensNoBundle(t *testing.T) {
-	var tools []string
-	for _, server := range []string{"mail", "disk", "lamp", "maps"} {
-		for _, op := range []string{"list", "remove", "create", "rename", "count"} {
-			tools = append(tools, fmt.Sprintf(`{"type":"function","function":{"name":"%s__%s","description":"%s %s %s"}}`, server, op, op, server, strings.Repeat("entries ", 10)))
-		}
+	tools, ask := demoTools(t), user("Where is my parcel? The tracking number is 1Z999.")
+	together := []bundles.Bundle{{Name: "odd", Members: []string{"track_parcel", "generate_image"}}}
+	without := newHarness(t, setup{bundles: together}).plan(body(t, tools, "", ask))
+	if !slices.Equal(without.BundlePulled, []string{"generate_image"}) {
+		t.Fatalf("a match pulled %q of its bundle", without.BundlePulled)
 	}
-	ask := user("list the mail entries")
-	without := newHarness(t, setup{}).plan(body(t, tools, "", ask))
-	if reason(without, "mail__list") != session.Semantic || len(without.Tools) < 3 {
-		t.Fatalf("mail__list is %q of %q", reason(without, "mail__list"), without.Order())
-	}
-	with := newHarness(t, setup{policy: func(p *turn.Policy) { p.Core = []string{"mail__list"}; p.Threshold = 1e6; p.Words = 0.3 }}).plan(body(t, tools, "", ask))
-	if len(with.BundlePulled) > 0 {
+	with := newHarness(t, setup{bundles: together, policy: core("track_parcel")}).plan(body(t, tools, "", ask))
+	if len(with.BundlePulled) > 0 || reason(with, "track_parcel") != session.Core {
 		t.Errorf("CORE pulled %q", with.BundlePulled)
 	}
 }
@@ -414,6 +410,25 @@ func TestTheLastSentenceOfAVeryLongMessageDecides(t *testing.T) {
 	long.WriteString("Now turn the heating in the living room up to 21 degrees.")
 	p := newHarness(t, setup{}).plan(body(t, demoTools(t), "", user(long.String())))
 	wantSent(t, p, "set_thermostat")
+}
+
+func TestThreeAlternatingTopicsDoNotChangeTheListOnEveryTurn(t *testing.T) {
+	tools := demoTools(t)
+	h := newHarness(t, setup{policy: core("get_current_time", "web_search", "read_file", "save_note", "set_reminder")})
+	topics := []string{"Where is my parcel? The tracking number is 1Z999.", "Turn the heating in the living room up to 21 degrees.", "Translate this letter into French."}
+	var messages []message
+	changes := 0
+	for turn := range 24 {
+		messages = append(messages, user(topics[turn%3]))
+		p := h.plan(body(t, tools, "", messages...))
+		if turn >= 3 && len(p.Admitted)+len(p.Evicted) > 0 {
+			changes++
+		}
+		messages = append(messages, answer("Done."))
+	}
+	if changes > 0 {
+		t.Errorf("the list changed on %d of the 21 turns after each topic had come once", changes)
+	}
 }
 
 func TestConversationsOfOneAppShareTheirCore(t *testing.T) {
