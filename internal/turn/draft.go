@@ -7,6 +7,7 @@ import (
 	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/internal/admission"
+	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/kvcache"
 	"toolbelt/selector"
@@ -31,6 +32,20 @@ type outcome struct {
 
 // answerReserve is the room in the context that is left for the answer and the template's own words, in tokens.
 const answerReserve = 512
+
+// sameArray reports whether the turn's list was made from this request's array; of a list that an earlier process made it is enough that the
+// array has all of it.
+func (d *draft) sameArray() bool {
+	if !d.found.State.Catalog.IsZero() {
+		return d.found.State.Catalog == d.hash
+	}
+	for _, v := range d.found.State.List {
+		if !slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Key == v.Name }) {
+			return false
+		}
+	}
+	return true
+}
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
 func (d *draft) core(p Policy) []string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -57,6 +59,7 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
+	seeds  [2]maphash.Seed // of tools arrays' hashes
 }
 
 // NewPlanner returns a planner.
@@ -64,7 +67,17 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	if parts.Now == nil {
 		parts.Now = time.Now
 	}
-	return &Planner{Parts: parts, policy: policy}
+	return &Planner{Parts: parts, policy: policy, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+}
+
+// arrayHash names a tools array within this process: 128 bits under seeds that nobody knows, ten times as fast as SHA-256 on the megabytes
+// that some arrays have.
+func (p *Planner) arrayHash(array []byte) catalog.Hash {
+	var h catalog.Hash
+	for i, seed := range p.seeds {
+		binary.LittleEndian.PutUint64(h[8*i:], maphash.Bytes(seed, array))
+	}
+	return h
 }
 
 // Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
@@ -73,7 +86,7 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	started := p.Now()
 	defer p.Sessions.Lock(r.Identity)()
 	found := p.Sessions.Find(r.Identity)
-	d := &draft{request: r, found: found, hash: catalog.Hash(sha256.Sum256(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd]))}
+	d := &draft{request: r, found: found, hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
 	plan, err := p.decide(ctx, d)
 	if err != nil {
 		return nil, err
@@ -95,7 +108,7 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 		plan.Repeated = d.found.Same
 		return plan, nil
 	}
-	if d.found.Same && d.found.State.Catalog == d.hash {
+	if d.found.Same && d.sameArray() {
 		return p.repeat(d), nil
 	}
 	snapshot, err := p.Snapshots.Snapshot(d.hash, d.request.Chat.Tools)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"toolbelt/embed"
 	"toolbelt/embed/embedtest"
 	"toolbelt/internal/session"
+	"toolbelt/internal/session/sessiontest"
 	"toolbelt/internal/turn"
 	"toolbelt/selector"
 	"toolbelt/skills"
@@ -104,6 +106,26 @@ func TestRequestsOfOneTurnGetTheSameList(t *testing.T) {
 	}
 	if len(h.planned) != 1 {
 		t.Errorf("%d plans were recorded, one was made", len(h.planned))
+	}
+}
+
+func TestARestartInTheMiddleOfATurnKeepsItsList(t *testing.T) {
+	tools := demoTools(t)
+	store := sessiontest.NewMemory()
+	run := func(b []byte) *turn.Plan {
+		h := newHarness(t, setup{})
+		sessions, err := session.Open(store, func() time.Time { return h.now }, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sessions.Close()
+		h.sessions, h.planner.Sessions = sessions, sessions
+		return h.plan(b)
+	}
+	first := run(body(t, tools, "", user("Where is my parcel?")))
+	next := run(body(t, tools, "", user("Where is my parcel?"), called("track_parcel"), result()))
+	if next.Session != first.Session || !next.Repeated || !slices.Equal(sent(t, next), sent(t, first)) {
+		t.Errorf("before the restart %q was sent, after it %q (repeated: %v)", sent(t, first), sent(t, next), next.Repeated)
 	}
 }
 
