@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -179,6 +180,11 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		Embedder: embed.Status{State: "off"},
 		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools},
 	}
+	if conn, err := net.DialTimeout("tcp", hostPort(w.upstream), dialTimeout); err != nil {
+		s.Reasons = append(s.Reasons, "the engine at "+w.cfg.Serve.Upstream+" does not answer")
+	} else {
+		conn.Close()
+	}
 	if off := policyOf(w.cfg).Off; off != "" {
 		s.Reasons = append(s.Reasons, "every tool is visible: "+off)
 	}
@@ -190,6 +196,14 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		s.Reasons = append(s.Reasons, "the engine's embedder is not used any more: "+s.Embedder.Dropped)
 	}
 	return s
+}
+
+// hostPort is what to dial for a URL.
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), u.Scheme)
 }
 
 // configuredTools reads the catalog for selections that bring no tools; none where path is "".
@@ -209,11 +223,12 @@ func configuredTools(path string) ([]catalog.Tool, error) {
 }
 
 const (
-	skillsEvery  = 5 * time.Second // how soon a change by another process is seen
-	endedEvery   = time.Minute     // how often quiet sessions are looked for
+	skillsEvery  = time.Second // how soon a change by another process is seen
+	endedEvery   = time.Minute // how often quiet sessions are looked for
 	pruneEvery   = 24 * time.Hour
 	keptFor      = 30 * 24 * time.Hour // a conversation, after its last request
 	writeTimeout = 10 * time.Second
+	dialTimeout  = 300 * time.Millisecond // for the engine to take a connection, when somebody asks how things are
 )
 
 // background starts what goes on beside the requests; close ends it.

@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"toolbelt/bundles"
 	"toolbelt/catalog"
@@ -45,6 +46,12 @@ func (d *draft) sameArray() bool {
 		}
 	}
 	return true
+}
+
+// settled reports whether what an earlier request of the turn got still holds: a list does, and so does a fallback since an embedder failed. Other
+// fallbacks follow from the settings and from the request, which are looked at anew.
+func (d *draft) settled() bool {
+	return d.found.State.Fallback == "" || strings.HasPrefix(d.found.State.Fallback, embedderFailed)
 }
 
 // core is the CORE of the session: as configured, or the app's own when the session began.

@@ -111,8 +111,11 @@ func (p *Planner) retreat(d *draft, err error) *Plan {
 	if d.found.State.HasList() {
 		return p.unchanged(d)
 	}
-	return p.fallback(d, "embedder: "+err.Error())
+	return p.fallback(d, embedderFailed+err.Error())
 }
+
+// embedderFailed begins the reason of a fallback that an embedder's failure caused.
+const embedderFailed = "embedder: "
 
 // repeat answers a later request of a turn whose list is made: the same list, byte for byte, and behind it what must not be hidden any
 // more: tools that were called while hidden, or that the request names.

@@ -108,7 +108,7 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 		plan.Repeated = d.found.Same
 		return plan, nil
 	}
-	if d.found.Same && d.sameArray() {
+	if d.found.Same && d.sameArray() && d.settled() {
 		return p.repeat(d), nil
 	}
 	snapshot, err := p.Snapshots.Snapshot(d.hash, d.request.Chat.Tools)

@@ -359,6 +359,17 @@ func TestModeOffSendsEverything(t *testing.T) {
 	}
 }
 
+func TestAFallbackEndsWithTheSettingThatCausedIt(t *testing.T) {
+	b := body(t, demoTools(t), "", user("where is my parcel?"))
+	off := newHarness(t, setup{policy: func(p *turn.Policy) { p.Off = "mode off" }})
+	off.plan(b)
+	on := newHarness(t, setup{})
+	on.planner.Sessions = off.sessions
+	if p := on.plan(b); p.Fallback != "" || len(sent(t, p)) == 38 {
+		t.Errorf("with the mode on again: fallback %q, %d tools sent", p.Fallback, len(sent(t, p)))
+	}
+}
+
 func TestShadowModePlansAndSendsTheClientsBytes(t *testing.T) {
 	b := body(t, demoTools(t), "", user("where is my parcel?"))
 	p := newHarness(t, setup{policy: func(p *turn.Policy) { p.Shadow = true }}).plan(b)
