@@ -97,9 +97,10 @@ func ParseTool(raw []byte) (Tool, bool) {
 	return t, true
 }
 
+// clip quotes the beginning of s for a message: odd bytes must not reach a terminal.
 func clip(s string, n int) string {
 	if len(s) <= n {
-		return s
+		return fmt.Sprintf("%q", s)
 	}
-	return s[:n] + "…"
+	return fmt.Sprintf("%q…", s[:n])
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -9,20 +10,26 @@ import (
 // Texts are the texts under which a tool is embedded: ShortText, LongText and NameText. They miss different things, so all are used.
 func (t Tool) Texts() [3]string { return [3]string{t.ShortText(), t.LongText(), t.NameText()} }
 
-// NameText is the words of the tool's name, lower-case, or the name itself where it has none.
+// NameText is the words of the tool's name, lower-case and each once, or the name itself where it has none.
 func (t Tool) NameText() string {
-	var b strings.Builder
-	Words(t.Name, func(w string) {
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(w)
-	})
-	if b.Len() == 0 {
-		return t.Name
+	if words := t.nameWords(); words != "" {
+		return words
 	}
-	return b.String()
+	return t.Name
 }
+
+func (t Tool) nameWords() string {
+	var words []string
+	Words(t.Name, func(w string) {
+		if !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// longName is the length of a name, in bytes, beyond which only its words stand for it: its letters would drown the description.
+const longName = 64
 
 // ShortText is the tool's name and the first line of its description: "name: first line". Linear in their length.
 func (t Tool) ShortText() string {
@@ -30,17 +37,22 @@ func (t Tool) ShortText() string {
 	if i := strings.IndexByte(line, '\n'); i >= 0 {
 		line = strings.TrimSpace(line[:i])
 	}
-	if line == "" {
-		return t.Name
+	name := t.Name
+	if len(name) > longName {
+		name = t.NameText()
 	}
-	return t.Name + ": " + line
+	if line == "" {
+		return name
+	}
+	return name + ": " + line
 }
 
 // LongText is the words of the tool's name, its whole description, and the names of its parameters, nested ones too.
 func (t Tool) LongText() string {
 	var b strings.Builder
 	b.Grow(len(t.Name) + len(t.Description) + 128)
-	Words(t.Name, func(w string) { b.WriteString(w); b.WriteByte(' ') })
+	b.WriteString(t.nameWords())
+	b.WriteByte(' ')
 	b.WriteString(t.Description)
 	for _, p := range t.ParameterNames() {
 		b.WriteByte(' ')

@@ -3,6 +3,7 @@ package embed
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,6 +24,35 @@ const maxDim = 1 << 16
 // unavailable makes the error of an engine that did not do what it was asked to.
 func unavailable(doing string, err error) error {
 	return catalog.NewError(catalog.Unavailable, doing, err)
+}
+
+// statusError is an engine's error answer.
+type statusError struct {
+	at     string // the address asked, "" where it goes without saying
+	status int
+	said   string // by the engine; it may repeat the text that it was to embed
+}
+
+func (e statusError) Error() string {
+	text := fmt.Sprintf("HTTP %d: %s", e.status, e.said)
+	if e.at != "" {
+		text = e.at + ": " + text
+	}
+	return text
+}
+
+// outline is an error's text for the log: without what the engine said, which may be what a user said.
+func outline(err error) string {
+	var answer statusError
+	if !errors.As(err, &answer) {
+		return err.Error()
+	}
+	text := fmt.Sprintf("the engine answered HTTP %d", answer.status)
+	var e *catalog.Error
+	if errors.As(err, &e) {
+		text = e.Message + ": " + text
+	}
+	return text
 }
 
 // errorText returns what an engine's error answer says, in one short line: the message of a JSON error, or the beginning

@@ -92,6 +92,7 @@ func (n *Neural) embedBatch(ctx context.Context, e Embedder, kind Kind, texts []
 		n.failed(err)
 		return nil, err
 	}
+	n.works()
 	return vectors, nil
 }
 

@@ -91,6 +91,8 @@ type neuralState struct {
 	closed    bool
 	settled   bool // ready is closed
 	lastError string
+	failing   bool // the last use failed or was late; said once until one is in time again
+	toldLate  bool // a late answer was logged
 	queries   int
 	inTime    int
 	misses    int       // late answers in a row
@@ -227,7 +229,7 @@ func (n *Neural) opened(e Embedder) {
 	if !n.state.closed {
 		n.state.embedder = e
 		n.state.guarded = time.Now()
-		n.state.lastError = ""
+		n.state.lastError, n.state.failing = "", false
 	}
 	n.settle()
 	n.mu.Unlock()
@@ -264,8 +266,20 @@ func (n *Neural) failed(err error) {
 		return
 	}
 	n.mu.Lock()
+	first := !n.state.failing
+	n.state.lastError, n.state.failing = err.Error(), true
+	opened := n.state.embedder != nil
+	n.mu.Unlock()
+	if first && opened {
+		n.cfg.Log.Warn("neural embedder: failed, the built-in one decides until it works again", "why", outline(err))
+	}
+}
+
+// works notes that a use succeeded in time.
+func (n *Neural) works() {
+	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.state.lastError = err.Error()
+	n.state.failing = false
 }
 
 // watch has the Guard watch the coming use, where its last one is a minute old. It returns what to call after the use, in the background.
@@ -295,12 +309,16 @@ func (n *Neural) watch(m Model) (check func(used error)) {
 // missed counts a late answer, and drops the embedder after too many.
 func (n *Neural) missed() {
 	n.mu.Lock()
-	n.state.lastError = ErrLate.Error()
+	tell := !n.state.failing && !n.state.toldLate
+	n.state.lastError, n.state.failing, n.state.toldLate = ErrLate.Error(), true, true
 	if n.state.documents == 0 { // behind documents it is late for a reason that passes
 		n.state.misses++
 	}
 	drop := n.cfg.Auto && n.state.misses >= missesToDrop
 	n.mu.Unlock()
+	if tell {
+		n.cfg.Log.Info("neural embedder: late, the built-in one decided; how often it is in time stands in /toolbelt/readyz, and this is said once", "deadline", n.cfg.Deadline)
+	}
 	if drop {
 		n.drop(fmt.Sprintf("%d queries in a row were not answered within %v", missesToDrop, n.cfg.Deadline))
 	}

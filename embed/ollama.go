@@ -108,7 +108,7 @@ func (o *Ollama) call(ctx context.Context, batch []string) ([]Vector, error) {
 func shortened(err error) error {
 	var status api.StatusError
 	if errors.As(err, &status) {
-		return fmt.Errorf("HTTP %d: %s", status.StatusCode, errorText([]byte(status.ErrorMessage)))
+		return statusError{status: status.StatusCode, said: errorText([]byte(status.ErrorMessage))}
 	}
 	return err
 }

@@ -102,9 +102,9 @@ func (o *OpenAI) Embed(ctx context.Context, kind Kind, texts []string) ([]Vector
 }
 
 // wrongPathError is an answer that a server gives on a path that it does not have.
-type wrongPathError struct{ what string }
+type wrongPathError struct{ error }
 
-func (e wrongPathError) Error() string { return e.what }
+func (e wrongPathError) Unwrap() error { return e.error }
 
 func (o *OpenAI) call(ctx context.Context, batch []string) ([]Vector, error) {
 	doing := fmt.Sprintf("embedding %d texts with %q", len(batch), o.called)
@@ -148,13 +148,14 @@ func (o *OpenAI) post(ctx context.Context, batch []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	refused := statusError{at: req.URL.Redacted(), status: resp.StatusCode, said: errorText(body)}
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return body, nil
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return nil, wrongPathError{fmt.Sprintf("%s: HTTP %d: %s", req.URL.Redacted(), resp.StatusCode, errorText(body))}
+		return nil, wrongPathError{refused}
 	}
-	return nil, fmt.Errorf("%s: HTTP %d: %s", req.URL.Redacted(), resp.StatusCode, errorText(body))
+	return nil, refused
 }
 
 // decodeOpenAI reads the vectors of an answer in the order of their index, or as they come where none has one.
@@ -166,7 +167,7 @@ func decodeOpenAI(body []byte, n int) ([]Vector, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, wrongPathError{fmt.Sprintf("the answer is no JSON of vectors: %v", err)}
+		return nil, wrongPathError{fmt.Errorf("the answer is no JSON of vectors: %v", err)}
 	}
 	if len(answer.Data) != n {
 		return nil, fmt.Errorf("the engine gave %d vectors for %d texts", len(answer.Data), n)

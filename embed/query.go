@@ -193,6 +193,6 @@ func (n *Neural) answered(byEmbedder bool) {
 	defer n.mu.Unlock()
 	n.state.inTime++
 	if byEmbedder {
-		n.state.misses = 0
+		n.state.misses, n.state.failing = 0, false
 	}
 }

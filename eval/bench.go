@@ -69,7 +69,6 @@ func (c *clock) pass(d time.Duration) { c.seconds.Add(int64(d / time.Second)) }
 type bench struct {
 	embedders Embedders
 	tools     []byte // as an app sends them
-	hash      catalog.Hash
 	library   *ingest.Library
 	snapshot  *turn.Snapshot
 	clock     *clock
@@ -88,7 +87,7 @@ func newBench(ctx context.Context, tools []catalog.Tool, groups []bundles.Bundle
 
 // prepare makes the array ready. Where it fails there is nothing to close.
 func (b *bench) prepare(ctx context.Context, sent []catalog.Tool, groups []bundles.Bundle) error {
-	b.hash = sha256.Sum256(b.tools)
+	hash := catalog.Hash(sha256.Sum256(b.tools))
 	cfg := ingest.Config{Builtin: b.embedders.First, Bundles: groups, Log: slog.New(slog.DiscardHandler)}
 	if b.embedders.Engine != nil {
 		cfg.Neural = b.embedders.Engine
@@ -98,11 +97,11 @@ func (b *bench) prepare(ctx context.Context, sent []catalog.Tool, groups []bundl
 		return err
 	}
 	b.library = library
-	if _, err = library.Snapshot(b.hash, sent); err == nil {
-		err = library.Complete(ctx, b.hash)
+	if _, err = library.Snapshot(hash, sent); err == nil {
+		err = library.Complete(ctx, hash)
 	}
 	if err == nil {
-		b.snapshot, err = library.Snapshot(b.hash, sent)
+		b.snapshot, err = library.Snapshot(hash, sent)
 	}
 	if err != nil {
 		library.Close()
@@ -112,12 +111,9 @@ func (b *bench) prepare(ctx context.Context, sent []catalog.Tool, groups []bundl
 
 func (b *bench) close() { b.library.Close() }
 
-// Snapshot implements turn.Snapshots.
-func (b *bench) Snapshot(hash catalog.Hash, tools []catalog.Tool) (*turn.Snapshot, error) {
-	if hash == b.hash {
-		return b.snapshot, nil
-	}
-	return b.library.Snapshot(hash, tools)
+// Snapshot implements turn.Snapshots: all requests of a bench bring the same array.
+func (b *bench) Snapshot(catalog.Hash, []catalog.Tool) (*turn.Snapshot, error) {
+	return b.snapshot, nil
 }
 
 func (b *bench) catalog() *catalog.Catalog { return b.snapshot.Catalog() }

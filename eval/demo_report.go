@@ -1,16 +1,20 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
 
 // DemoReport is what the demo found; its JSON form is the demo's machine-readable output.
 type DemoReport struct {
+	Date    string    `json:"date"`    // such as 2025-03-14
+	Machine string    `json:"machine"` // that the daemon ran on
 	Engine  string    `json:"engine"`
 	Model   string    `json:"model"`
 	Tools   int       `json:"tools"` // that the app offers with each request
@@ -41,7 +45,7 @@ type Savings struct {
 	PromptTokens float64   `json:"total_prompt_tokens_percent"`
 }
 
-// NewDemoReport sums up runs of the conversation, each way as often as the other, at least once. Every run has all of the turns.
+// NewDemoReport sums up runs of the conversation, each way as often as the other, at least once. Every run has all of the turns. Date and machine are left to the caller.
 func NewDemoReport(engine, model string, c *Conversation, runs []Run) DemoReport {
 	report := DemoReport{Engine: engine, Model: model, Tools: len(c.Tools), Core: len(c.Core), Trials: len(runs) / 2}
 	for _, way := range []string{Straight, Toolbelt} {
@@ -82,7 +86,8 @@ func (r DemoReport) WriteTable(w io.Writer) error {
 		fmt.Fprintf(w, "; medians of %d trials", r.Trials)
 	}
 	fmt.Fprint(w, "\n\n")
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	var lines bytes.Buffer
+	table := tabwriter.NewWriter(&lines, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "run\tturn\ttools sent\tprompt tokens\tneeded tool\tvisible\tfirst token\tsaved")
 	for _, way := range []string{Straight, Toolbelt} {
 		var rows []DemoRow
@@ -113,6 +118,9 @@ func (r DemoReport) WriteTable(w io.Writer) error {
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
+	}
+	for line := range strings.Lines(lines.String()) {
+		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	_, err := fmt.Fprintf(w, "\nThrough toolbelt the first answer begins %s, all %d turns together %s, with %s.\n",
 		comparison(r.Savings.TurnTTFT[0]), len(r.Savings.TurnTTFT), comparison(r.Savings.TotalTTFT), tokenComparison(r.Savings.PromptTokens))

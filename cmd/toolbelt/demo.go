@@ -11,6 +11,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +42,9 @@ cached; whoever else uses that engine meanwhile disturbs the figures. With a sma
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			report, err := demo(cmd.Context(), o, stderr)
+			if err != nil && cmd.Context().Err() != nil {
+				return errors.New("the demo was interrupted")
+			}
 			if err != nil {
 				return err
 			}
@@ -91,7 +97,22 @@ func demo(ctx context.Context, o demoOptions, stderr io.Writer) (eval.DemoReport
 		}
 		runs = append(runs, both...)
 	}
-	return eval.NewDemoReport(o.Engine, o.Model, conversation, runs), nil
+	report := eval.NewDemoReport(o.Engine, o.Model, conversation, runs)
+	report.Date, report.Machine = time.Now().Format(time.DateOnly), machine()
+	return report, nil
+}
+
+// machine describes the computer: its processor where that is known, its cores, its system.
+func machine() string {
+	processor := "processor unknown"
+	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
+	for line := range strings.Lines(string(info)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			processor = strings.TrimSpace(value)
+			break
+		}
+	}
+	return fmt.Sprintf("%s, %d cores, %s/%s", processor, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (o demoOptions) check() (*url.URL, error) {

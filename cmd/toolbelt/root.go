@@ -70,8 +70,9 @@ func newRootCommand(p Process) *cobra.Command {
 		Long: `Toolbelt stands between a local chat app and its engine (Ollama, Lemonade, any OpenAI-compatible server) and
 decides, before each turn's first token, which tools the model sees.
 
-Settings come from toolbelt.yaml, then TOOLBELT_ variables, then flags, the later the stronger;
-"toolbelt config" shows what is in force and where it came from.`,
+Settings come from a file, then TOOLBELT_ variables, then flags, the later the stronger; "toolbelt config" shows what
+is in force and where it came from. The file is the one that --config or TOOLBELT_CONFIG names, else toolbelt/toolbelt.yaml in
+the configuration folder ($XDG_CONFIG_HOME or ~/.config), else toolbelt.yaml in the working folder.`,
 		Example: `  toolbelt serve
   toolbelt select --tools tools.json "what is on my calendar tomorrow?"
   toolbelt config`,

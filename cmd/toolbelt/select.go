@@ -25,11 +25,12 @@ func newSelectCommand(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "select --tools FILE MESSAGE",
 		Short: "Show which tools a message would get",
-		Long: `Show which tools the daemon would let a model see for a first message, in order, with the score and the reason of each.
+		Long: `Show which tools the daemon would choose for the first message of a conversation, in the order sent, with the score and the reason of each.
+It ranks any list; the daemon sends one of few and short tools as it is. Remembered skills are not consulted.
 
 FILE is a JSON array of tools, an object with "tools" (also what an MCP server answers to tools/list), or JSON lines, in OpenAI's,
 Ollama's or MCP's shape; - is standard input. Scores are the builtin embedder's, in match units: how far a tool stands
-out from requests that have nothing to do with it.`,
+out from requests that have nothing to do with it. They decide what is shown; the order comes from ranks, in which words count as well.`,
 		Example: `  toolbelt select --tools tools.json "what is on my calendar tomorrow?"
   toolbelt select --tools tools.json --json "resize photo.png to 200 pixels"
   curl -s localhost:8080/tools | toolbelt select --tools - "find the invoice from May"`,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -71,6 +72,8 @@ type wiring struct {
 	library  *skills.Library
 	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
+
+	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
 
 // build wires the daemon. loader takes the lines that say what was decided. What takes long (an engine's embedder) starts
@@ -108,7 +111,8 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	handler, err = proxy.New(proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts}, planner, own, w.log)
+	door := proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
+	handler, err = proxy.New(door, planner, own, w.log)
 	if err != nil {
 		return err
 	}
@@ -197,6 +201,11 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools},
 		Measured: sidecar.Calibrations(w.arrays.Calibrations()),
 	}
+	if conn, err := net.DialTimeout("tcp", hostPort(w.upstream), dialTimeout); err != nil {
+		s.Reasons = append(s.Reasons, "the engine at "+w.cfg.Serve.Upstream+" does not answer")
+	} else {
+		conn.Close()
+	}
 	if off := policyOf(w.cfg).Off; off != "" {
 		s.Reasons = append(s.Reasons, "every tool is visible: "+off)
 	}
@@ -208,6 +217,14 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		s.Reasons = append(s.Reasons, "the engine's embedder is not used any more: "+s.Embedder.Dropped)
 	}
 	return s
+}
+
+// hostPort is what to dial for a URL.
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), u.Scheme)
 }
 
 // configuredTools reads the catalog for selections that bring no tools; none where path is "".
@@ -227,11 +244,12 @@ func configuredTools(path string) ([]catalog.Tool, error) {
 }
 
 const (
-	skillsEvery  = 5 * time.Second // how soon a change by another process is seen
-	endedEvery   = time.Minute     // how often quiet sessions are looked for
+	skillsEvery  = time.Second // how soon a change by another process is seen
+	endedEvery   = time.Minute // how often quiet sessions are looked for
 	pruneEvery   = 24 * time.Hour
 	keptFor      = 30 * 24 * time.Hour // a conversation, after its last request
 	writeTimeout = 10 * time.Second
+	dialTimeout  = 300 * time.Millisecond // for the engine to take a connection, when somebody asks how things are
 )
 
 // background starts what goes on beside the requests; close ends it.

@@ -30,6 +30,7 @@ type Limits struct {
 	Cap      int     // CORE, skill, semantic, bundle, seed and kept tools; pins and hatches do not count
 	Overflow int     // how many more are appended before anything is evicted
 	Strict   bool    // the list is never longer than Cap: pins and hatches count and are kept like other used tools, and CORE is cut to it
+	Newcomer float64 // share of the turn's best score that a match must reach to enter a list that exists; 0 for any
 	Delta    float64 // by how much, in match units, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
 
 	Tokens int                      // budget of the whole list, 0 for none
@@ -143,13 +144,20 @@ func (a *state) match(matches []selector.Match) {
 		if _, ok := a.reason[m.ID]; ok {
 			continue
 		}
-		if a.fixed+len(a.matched) >= a.cap {
+		if a.fixed+len(a.matched) >= a.cap || a.tooWeak(m, matches[0]) {
 			a.skipped = append(a.skipped, m.ID)
 			continue
 		}
 		a.show(m.ID, session.Semantic)
 		a.matched = append(a.matched, m.ID)
 	}
+}
+
+// tooWeak reports whether a newcomer is so far below the turn's best match that an existing list is not changed for it: each tool
+// that is appended makes the engine read itself and all that follows.
+func (a *state) tooWeak(m, best selector.Match) bool {
+	_, old := a.before[m.ID]
+	return !old && len(a.before) > 0 && m.Score < a.in.Limits.Newcomer*best.Score
 }
 
 // keep keeps what was visible. A tool that matched but found no semantic slot is kept as one that matched this turn.

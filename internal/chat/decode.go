@@ -57,7 +57,7 @@ func Decode(p Protocol, body []byte) (*Request, error) {
 }
 
 func unedited(format string, args ...any) error {
-	return catalog.NewError(catalog.Invalid, "the request goes on unedited: "+fmt.Sprintf(format, args...), nil)
+	return catalog.NewError(catalog.Invalid, fmt.Sprintf(format, args...), nil)
 }
 
 // top holds the members of a request that are read; an absent one is empty.

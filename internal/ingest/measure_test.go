@@ -70,7 +70,7 @@ func newLibrary(t *testing.T, cfg ingest.Config) *ingest.Library {
 	return l
 }
 
-func tools(names ...string) []catalog.Tool {
+func named(names ...string) []catalog.Tool {
 	var list []catalog.Tool
 	for _, n := range names {
 		list = append(list, catalog.Tool{Name: n, Description: "does what " + n + " says"})
@@ -78,15 +78,15 @@ func tools(names ...string) []catalog.Tool {
 	return list
 }
 
-// engine is an embedder as a Neural gives its vectors.
-type engine struct{ embed.Embedder }
+// direct is an embedder as a Neural gives its vectors.
+type direct struct{ embed.Embedder }
 
-func (e engine) Documents(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
+func (e direct) Documents(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
 	vectors, err := e.Embed(ctx, embed.Document, texts)
 	return vectors, e.Model(), err
 }
 
-func (e engine) Queries(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
+func (e direct) Queries(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
 	vectors, err := e.Embed(ctx, embed.Query, texts)
 	return vectors, e.Model(), err
 }
@@ -95,7 +95,7 @@ func (e engine) Queries(ctx context.Context, texts []string) ([]embed.Vector, em
 func TestMeasuresOnce(t *testing.T) {
 	store := newKept()
 	l := newLibrary(t, ingest.Config{Keep: store})
-	first := tools("read_file", "send_mail", "play_music")
+	first := named("read_file", "send_mail", "play_music")
 	for i := range byte(3) {
 		if _, err := l.Snapshot(catalog.Hash{i}, first); err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestMeasuresOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, library := range []*ingest.Library{l, again} { // arrays are taken in order: what follows was saved last
-		if _, err := library.Snapshot(catalog.Hash{9}, tools("other"+string(rune('a'+len(library.Calibrations())%20)), "b", "c", "d", "e")); err != nil {
+		if _, err := library.Snapshot(catalog.Hash{9}, named("other"+string(rune('a'+len(library.Calibrations())%20)), "b", "c", "d", "e")); err != nil {
 			t.Fatal(err)
 		}
 		c := store.next(t)
@@ -130,8 +130,8 @@ func TestMeasuresOnce(t *testing.T) {
 // With an engine's view three ways are measured: either alone, and both.
 func TestMeasuresTheEngineToo(t *testing.T) {
 	store := newKept()
-	l := newLibrary(t, ingest.Config{Keep: store, Neural: engine{embedtest.NewFake("fake", 32)}})
-	if _, err := l.Snapshot(catalog.Hash{1}, tools("read_file", "send_mail", "play_music")); err != nil {
+	l := newLibrary(t, ingest.Config{Keep: store, Neural: direct{embedtest.NewFake("fake", 32)}})
+	if _, err := l.Snapshot(catalog.Hash{1}, named("read_file", "send_mail", "play_music")); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -152,7 +152,7 @@ func TestMeasuringIsNoNeed(t *testing.T) {
 	if _, err := l.Snapshot(catalog.Hash{1}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Snapshot(catalog.Hash{2}, tools("a", "b")); err != nil {
+	if _, err := l.Snapshot(catalog.Hash{2}, named("a", "b")); err != nil {
 		t.Fatal(err)
 	}
 	if c := store.next(t); c.Tools != 2 {

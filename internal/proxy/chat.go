@@ -88,6 +88,9 @@ func (h *Handler) makePlan(r *http.Request, protocol chat.Protocol, body []byte)
 	}
 	h.countTools(len(request.Elements) > 0)
 	if !request.HasTools() {
+		if len(request.Elements) > 0 {
+			h.log.Info("a chat request goes on unedited", "why", "none of its tools is a function with a name", "path", r.URL.Path)
+		}
 		return nil
 	}
 	plan, err = h.planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: h.identity(r, request, body)})

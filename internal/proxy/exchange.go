@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"toolbelt/internal/chat"
 	"toolbelt/internal/turn"
@@ -25,6 +26,7 @@ type exchange struct {
 
 	plan      *turn.Plan // nil where nothing was planned
 	edited    bool       // the body is the plan's
+	started   time.Time  // when the engine was asked
 	begun     bool       // some of the client's body was read before the engine was asked
 	whole     bool       // all of it was
 	committed sync.Once
@@ -40,6 +42,7 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 
 // send asks the engine and streams its answer to the client.
 func (x *exchange) send(r *http.Request) {
+	x.started = time.Now()
 	out := r
 	if x.plan != nil {
 		trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
@@ -139,6 +142,7 @@ func (x *exchange) answer(res *http.Response) error {
 			x.w.Header()[name] = nil // the server must not make one up
 		}
 	}
+	x.logError(res)
 	x.endUnread()
 	s := &stream{ReadCloser: res.Body, x: x, ctx: res.Request.Context()}
 	if x.plan != nil && res.StatusCode == http.StatusOK {
@@ -146,6 +150,18 @@ func (x *exchange) answer(res *http.Response) error {
 	}
 	res.Body = s
 	return nil
+}
+
+// logError writes a line for an error of the engine, and for its refusal of a chat that was planned. The text of
+// the error is the client's: it may repeat what the user said.
+func (x *exchange) logError(res *http.Response) {
+	line := []any{"status", res.StatusCode, "method", res.Request.Method, "path", res.Request.URL.Path, "engine", x.h.upstream.Host}
+	switch {
+	case res.StatusCode >= http.StatusInternalServerError:
+		x.h.log.Warn("the engine answered with an error", line...)
+	case res.StatusCode >= http.StatusBadRequest && x.plan != nil:
+		x.h.log.Info("the engine refused a chat", line...)
+	}
 }
 
 // commit tells the planner once that the engine has the request.
@@ -164,6 +180,7 @@ func (x *exchange) fail(w http.ResponseWriter, r *http.Request, err error) {
 	x.endUnread()
 	switch cause := x.body.failure(); {
 	case r.Context().Err() != nil: // the client has gone; nobody reads the answer
+		x.h.log.Info("the client gave up before the engine answered", "after", time.Since(x.started).Round(time.Millisecond), "method", r.Method, "path", r.URL.Path)
 		w.WriteHeader(http.StatusBadGateway)
 	case cause != nil:
 		refuse(http.StatusBadRequest, "the request's body ended early: "+reason(cause)).write(w, r)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"toolbelt/catalog"
 )
 
 // Automatic CORE: what an app uses all the time is always visible, without anybody configuring it.
@@ -120,6 +122,7 @@ func (m *Manager) load(store Store) error {
 		return fmt.Errorf("reading the stored sessions: %w", err)
 	}
 	for _, r := range records {
+		r.State.Catalog = catalog.Hash{} // of another process
 		m.turns.Add(r.Key, turnNode{r.State, r.Updated})
 		m.heads.Add(r.State.Session, head{key: r.Key, ended: true})
 		m.app(r.State.App).seen = r.Updated

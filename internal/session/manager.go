@@ -135,6 +135,12 @@ func (m *Manager) Commit(key string, s State) {
 	m.mu.Lock()
 	now := m.now()
 	_, known := m.heads.Peek(s.Session)
+	if old, ok := m.turns.Peek(key); ok && old.state.Session != s.Session {
+		// Another conversation began with the same words. What it goes on with cannot be told apart from this one.
+		if h, ok := m.heads.Peek(old.state.Session); ok && h.key == key {
+			m.heads.Remove(old.state.Session)
+		}
+	}
 	m.turns.Add(key, turnNode{s, now})
 	m.heads.Add(s.Session, head{key: key})
 	a := m.app(s.App)

@@ -109,6 +109,21 @@ func TestOneUserMessageBeginsANewConversation(t *testing.T) {
 	}
 }
 
+func TestASessionIsListedOnceUnderItsOwnID(t *testing.T) {
+	m := session.New(newClock().now)
+	first := turn(m, said("hello"), "x")
+	other := said("hello")
+	other.Body[7] = 1
+	second := turn(m, other, "y")
+	list := m.List()
+	if len(list) != 1 || list[0].Session != second.State.Session {
+		t.Errorf("sessions %v", list)
+	}
+	if s, ok := m.Get(first.State.Session); ok {
+		t.Errorf("the session that another one took the place of is still there, as %q", s.Session)
+	}
+}
+
 func TestAppsModelsAndCredentialsNeverMix(t *testing.T) {
 	base := said("a", "b")
 	for name, change := range map[string]func(*session.Identity){

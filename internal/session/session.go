@@ -44,7 +44,7 @@ type State struct {
 	Core     []string     `json:"core"`               // the CORE of this session, fixed at its first turn
 	Called   []string     `json:"called,omitempty"`   // hidden tools called since the list was made: visible from the next request on
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
-	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from
+	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from, comparable within one process only; zero where an earlier one made it
 	Body     catalog.Hash `json:"-"`                  // of the request that began the turn
 	Fallback string       `json:"fallback,omitempty"` // why everything was visible, "" where a list was made
 

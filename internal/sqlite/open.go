@@ -120,7 +120,7 @@ func enableWAL(ctx context.Context, db *sql.DB) (mode string, err error) {
 // place makes path absolute, free of links (SQLite puts its log beside the file itself), and the folder for it.
 func place(path string) (string, error) {
 	if path == "" {
-		return "", catalog.NewError(catalog.Invalid, "the path of the database is empty: set TOOLBELT_DB to a file, or to "+Memory, nil)
+		return "", catalog.NewError(catalog.Invalid, "the path of the database is empty, as it is where HOME is not set: set TOOLBELT_DB to a file, or to "+Memory, nil)
 	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -136,10 +136,14 @@ func place(path string) (string, error) {
 	return absolute, nil
 }
 
-// create makes an empty file of mode 0600 where there is none, before SQLite would make it readable for others.
+// create makes an empty file of mode 0600 where there is none, before SQLite would make it readable for others; one that others may
+// read is closed to them.
 func create(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			_ = os.Chmod(path, 0o600) // somebody else's file stays as it is
+		}
 		return nil
 	}
 	if err == nil {

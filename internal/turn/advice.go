@@ -30,6 +30,8 @@ func why(e Explanation) string {
 		return text + "."
 	case NotBetter:
 		return fmt.Sprintf("It is hidden: over the floor (%s), but not clearly better than the tools that were visible and would have to go.", match)
+	case TooWeak:
+		return fmt.Sprintf("It is hidden: over the floor (%s), but far below this turn's best match, and a list that exists is not changed for so little.", match)
 	case OverBudget:
 		return "It is hidden: the context that the request names has no room for more tools."
 	case Dropped:
@@ -92,7 +94,7 @@ func (p *Planner) advice(d *draft, e Explanation) string {
 		return "Ask again with the next message, which gets a list of its own, or " + core + "."
 	case OverBudget:
 		return "Give the model a larger context (num_ctx), or keep fewer tools in core."
-	case NotBetter:
+	case NotBetter, TooWeak:
 		return "Nothing is wrong; " + core + "."
 	case NoSlot, NoRoom, Dropped:
 		for more := 1; more <= widerCap; more++ {
@@ -115,7 +117,9 @@ func fallbackAdvice(why string) string {
 	case strings.HasSuffix(why, " off"):
 		setting, _, _ := strings.Cut(why, " ")
 		return fmt.Sprintf("Change the setting %s, if tools are to be chosen.", setting)
-	case strings.HasPrefix(why, "embedder: "):
+	case strings.HasPrefix(why, embedderFailed+errLanguage.Error()):
+		return "Give the engine an embedding model that was made for many languages, such as embeddinggemma."
+	case strings.HasPrefix(why, embedderFailed):
 		return "Look at /toolbelt/readyz, which says how the embedders do."
 	}
 	return "Nothing need be done: hiding tools would save nothing here."

@@ -3,10 +3,12 @@ package turn
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/internal/admission"
+	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/kvcache"
 	"toolbelt/selector"
@@ -32,6 +34,26 @@ type outcome struct {
 
 // answerReserve is the room in the context that is left for the answer and the template's own words, in tokens.
 const answerReserve = 512
+
+// sameArray reports whether the turn's list was made from this request's array; of a list that an earlier process made it is enough that the
+// array has all of it.
+func (d *draft) sameArray() bool {
+	if !d.found.State.Catalog.IsZero() {
+		return d.found.State.Catalog == d.hash
+	}
+	for _, v := range d.found.State.List {
+		if !slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Key == v.Name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// settled reports whether what an earlier request of the turn got still holds: a list does, and so does a fallback since an embedder failed. Other
+// fallbacks follow from the settings and from the request, which are looked at anew.
+func (d *draft) settled() bool {
+	return d.found.State.Fallback == "" || strings.HasPrefix(d.found.State.Fallback, embedderFailed)
+}
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
 func (d *draft) core(p Policy) []string {

@@ -22,6 +22,7 @@ const (
 	BelowFloor Verdict = "below_floor"      // neither its match nor its words reach the floor
 	NoSlot     Verdict = "no_slot"          // others rank higher, and the cap holds no more
 	NotBetter  Verdict = "not_better"       // it does not beat by δ what it would replace
+	TooWeak    Verdict = "too_weak"         // over the floor, but far below the turn's best match: a list is not disturbed for it
 	OverBudget Verdict = "over_budget"      // the context that the request names holds no more
 	Dropped    Verdict = "evicted"          // it was visible, and the list outgrew the cap
 	NoRoom     Verdict = "no_room_for_mate" // a bundle mate of a match, but matches and kept tools fill the list
@@ -102,8 +103,6 @@ func (p *Planner) Explain(ctx context.Context, r Request, tool string) (Explanat
 	if !slices.ContainsFunc(r.Chat.Tools, func(t catalog.Tool) bool { return t.Name == tool }) {
 		return Explanation{}, unknownTool(tool, r.Chat.Tools)
 	}
-	ctx, cancel := p.inTime(ctx)
-	defer cancel()
 	defer p.Sessions.Lock(r.Identity)()
 	d := p.draft(r)
 	plan, err := p.decide(ctx, d)
@@ -225,6 +224,8 @@ func (p *Planner) verdict(plan *Plan, d *draft, tool string) Verdict {
 		return OverBudget
 	case c.input.Limits.Delta > 0 && without(func(l *admission.Limits) { l.Delta = 0 }):
 		return NotBetter
+	case c.input.Limits.Newcomer > 0 && without(func(l *admission.Limits) { l.Newcomer = 0 }):
+		return TooWeak
 	case slices.ContainsFunc(c.input.Previous, func(v admission.Place) bool { return v.ID == id }):
 		return Dropped
 	case p.floor().Over(c.scores, id) || slices.Contains(required, id):

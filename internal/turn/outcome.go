@@ -122,8 +122,11 @@ func (p *Planner) retreat(d *draft, err error) *Plan {
 	if d.found.State.HasList() {
 		return p.unchanged(d)
 	}
-	return p.fallback(d, "embedder: "+err.Error())
+	return p.fallback(d, embedderFailed+err.Error())
 }
+
+// embedderFailed begins the reason of a fallback that an embedder's failure caused.
+const embedderFailed = "embedder: "
 
 // repeat answers a later request of a turn whose list is made: the same list, byte for byte, and behind it what must not be hidden any
 // more: tools that were called while hidden, or that the request names.
@@ -170,7 +173,7 @@ func (p *Planner) unchanged(d *draft) *Plan {
 			state.List = append(state.List, session.Visible{Name: e.Key, Reason: session.Pin, Admitted: plan.Turn})
 		}
 	}
-	plan.Repeated = len(plan.Admitted) == 0
+	plan.Repeated = d.found.Same && len(plan.Admitted) == 0
 	plan.Embedder = state.Embedder
 	plan.PrefixKept = prefixKept(d, order)
 	plan.Body = chat.Render(d.request.Body, d.request.Chat, order)

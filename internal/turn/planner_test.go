@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/embed"
 	"toolbelt/embed/embedtest"
 	"toolbelt/internal/session"
+	"toolbelt/internal/session/sessiontest"
 	"toolbelt/internal/turn"
 	"toolbelt/selector"
 	"toolbelt/skills"
@@ -106,6 +109,26 @@ func TestRequestsOfOneTurnGetTheSameList(t *testing.T) {
 	}
 }
 
+func TestARestartInTheMiddleOfATurnKeepsItsList(t *testing.T) {
+	tools := demoTools(t)
+	store := sessiontest.NewMemory()
+	run := func(b []byte) *turn.Plan {
+		h := newHarness(t, setup{})
+		sessions, err := session.Open(store, func() time.Time { return h.now }, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sessions.Close()
+		h.sessions, h.planner.Sessions = sessions, sessions
+		return h.plan(b)
+	}
+	first := run(body(t, tools, "", user("Where is my parcel?")))
+	next := run(body(t, tools, "", user("Where is my parcel?"), called("track_parcel"), result()))
+	if next.Session != first.Session || !next.Repeated || !slices.Equal(sent(t, next), sent(t, first)) {
+		t.Errorf("before the restart %q was sent, after it %q (repeated: %v)", sent(t, first), sent(t, next), next.Repeated)
+	}
+}
+
 func TestEveryToolIsReachable(t *testing.T) {
 	tools := demoTools(t)
 	var names []string
@@ -128,19 +151,14 @@ func TestEveryToolIsReachable(t *testing.T) {
 }
 
 func TestACoreMatchOpensNoBundle(t *testing.T) {
-	var tools []string
-	for _, server := range []string{"mail", "disk", "lamp", "maps"} {
-		for _, op := range []string{"list", "remove", "create", "rename", "count"} {
-			tools = append(tools, fmt.Sprintf(`{"type":"function","function":{"name":"%s__%s","description":"%s %s %s"}}`, server, op, op, server, strings.Repeat("entries ", 10)))
-		}
+	tools, ask := demoTools(t), user("Where is my parcel? The tracking number is 1Z999.")
+	together := []bundles.Bundle{{Name: "odd", Members: []string{"track_parcel", "generate_image"}}}
+	without := newHarness(t, setup{bundles: together}).plan(body(t, tools, "", ask))
+	if !slices.Equal(without.BundlePulled, []string{"generate_image"}) {
+		t.Fatalf("a match pulled %q of its bundle", without.BundlePulled)
 	}
-	ask := user("list the mail entries")
-	without := newHarness(t, setup{}).plan(body(t, tools, "", ask))
-	if reason(without, "mail__list") != session.Semantic || len(without.Tools) < 3 {
-		t.Fatalf("mail__list is %q of %q", reason(without, "mail__list"), without.Order())
-	}
-	with := newHarness(t, setup{policy: func(p *turn.Policy) { p.Core = []string{"mail__list"}; p.Threshold = 1e6; p.Words = 0.3 }}).plan(body(t, tools, "", ask))
-	if len(with.BundlePulled) > 0 {
+	with := newHarness(t, setup{bundles: together, policy: core("track_parcel")}).plan(body(t, tools, "", ask))
+	if len(with.BundlePulled) > 0 || reason(with, "track_parcel") != session.Core {
 		t.Errorf("CORE pulled %q", with.BundlePulled)
 	}
 }
@@ -341,6 +359,17 @@ func TestModeOffSendsEverything(t *testing.T) {
 	}
 }
 
+func TestAFallbackEndsWithTheSettingThatCausedIt(t *testing.T) {
+	b := body(t, demoTools(t), "", user("where is my parcel?"))
+	off := newHarness(t, setup{policy: func(p *turn.Policy) { p.Off = "mode off" }})
+	off.plan(b)
+	on := newHarness(t, setup{})
+	on.planner.Sessions = off.sessions
+	if p := on.plan(b); p.Fallback != "" || len(sent(t, p)) == 38 {
+		t.Errorf("with the mode on again: fallback %q, %d tools sent", p.Fallback, len(sent(t, p)))
+	}
+}
+
 func TestShadowModePlansAndSendsTheClientsBytes(t *testing.T) {
 	b := body(t, demoTools(t), "", user("where is my parcel?"))
 	p := newHarness(t, setup{policy: func(p *turn.Policy) { p.Shadow = true }}).plan(b)
@@ -414,6 +443,63 @@ func TestTheLastSentenceOfAVeryLongMessageDecides(t *testing.T) {
 	long.WriteString("Now turn the heating in the living room up to 21 degrees.")
 	p := newHarness(t, setup{}).plan(body(t, demoTools(t), "", user(long.String())))
 	wantSent(t, p, "set_thermostat")
+}
+
+func TestThreeAlternatingTopicsDoNotChangeTheListOnEveryTurn(t *testing.T) {
+	tools := demoTools(t)
+	h := newHarness(t, setup{policy: core("get_current_time", "web_search", "read_file", "save_note", "set_reminder")})
+	topics := []string{"Where is my parcel? The tracking number is 1Z999.", "Turn the heating in the living room up to 21 degrees.", "Translate this letter into French."}
+	var messages []message
+	changes := 0
+	for turn := range 24 {
+		messages = append(messages, user(topics[turn%3]))
+		p := h.plan(body(t, tools, "", messages...))
+		if turn >= 3 && len(p.Admitted)+len(p.Evicted) > 0 {
+			changes++
+		}
+		messages = append(messages, answer("Done."))
+	}
+	if changes > 2 {
+		t.Errorf("the list changed on %d of the 21 turns after each topic had come once", changes)
+	}
+}
+
+func TestAMessageInALanguageThatNoEmbedderReadsIsNotNoMatch(t *testing.T) {
+	tools := demoTools(t)
+	german := user("Wie wird das Wetter morgen?")
+	h := newHarness(t, setup{})
+	if p := h.plan(body(t, tools, "", german)); !strings.Contains(p.Fallback, "language") || len(sent(t, p)) != 38 {
+		t.Errorf("a new conversation: fallback %q, %d tools sent", p.Fallback, len(sent(t, p)))
+	}
+	first := h.plan(body(t, tools, "", user("Turn the heating up, please.")))
+	next := h.plan(body(t, tools, "", user("Turn the heating up, please."), answer("Done."), german))
+	if next.Fallback != "" || !slices.Equal(sent(t, next), sent(t, first)) {
+		t.Errorf("with a list: fallback %q, sent %q, was %q", next.Fallback, sent(t, next), sent(t, first))
+	}
+	many := embedtest.NewFake("embeddinggemma", 48)
+	if p := newHarness(t, setup{neural: direct{many}, views: []embed.Embedder{many}}).plan(body(t, tools, "", german)); p.Fallback != "" {
+		t.Errorf("with an embedder for many languages: fallback %q", p.Fallback)
+	}
+	if p := newHarness(t, setup{}).plan(body(t, tools, "", user("Bitte set_thermostat aufrufen"))); p.Fallback != "" {
+		t.Errorf("a message that has a tool's words: fallback %q", p.Fallback)
+	}
+}
+
+func TestAListIsNotChangedForAMatchFarBelowTheBest(t *testing.T) {
+	tools := demoTools(t)
+	conversation := []message{user("Where is my parcel? The tracking number is 1Z999."), answer("It comes tomorrow."), user("Turn the heating in the living room up to 21 degrees.")}
+	loose := newHarness(t, setup{policy: func(p *turn.Policy) { p.Newcomer = 0 }})
+	strict := newHarness(t, setup{})
+	var admitted [2]int
+	for i, h := range []*harness{loose, strict} {
+		h.plan(body(t, tools, "", conversation[0]))
+		p := h.plan(body(t, tools, "", conversation...))
+		wantSent(t, p, "set_thermostat")
+		admitted[i] = len(p.Admitted)
+	}
+	if admitted[1] >= admitted[0] {
+		t.Errorf("%d tools entered the list, %d without the rule", admitted[1], admitted[0])
+	}
 }
 
 func TestConversationsOfOneAppShareTheirCore(t *testing.T) {

@@ -96,15 +96,16 @@ type Policy struct {
 	Strict       bool          // the list is never longer than MaxTools: pins and hatches count, for comparing lists of equal size
 	Threshold    float64       // τ, match units
 	Words        float64       // or this share of the request's word weight, (0, 1]
+	Newcomer     float64       // share of the turn's best score that a match must reach to enter a list that exists, [0, 1]
 	Delta        float64       // hysteresis, match units
 	MateDiscount float64       // what a bundle mate scores less than the match that brings it, match units
 	SmallTokens  int           // an array of at most MaxTools tools and this many estimated tokens goes as it is: hiding saves nothing there
-	Budget       time.Duration // for a plan: past it the engine's embedder is waited for no longer; 0 for none of its own
+	Budget       time.Duration // for what a plan waits for, which is the engine's embedder alone; 0 for no bound here
 }
 
 // DefaultPolicy is what a user gets who configures nothing.
 func DefaultPolicy() Policy {
-	return Policy{MaxTools: 14, Overflow: 4, Threshold: 2, Words: 0.6, Delta: 0.5, MateDiscount: 2, SmallTokens: 800, Budget: 150 * time.Millisecond}
+	return Policy{MaxTools: 14, Overflow: 4, Threshold: 1.5, Words: 0.6, Newcomer: 0.5, Delta: 0.5, MateDiscount: 2, SmallTokens: 800, Budget: 150 * time.Millisecond}
 }
 
 // small reports whether the catalog goes as it is.
