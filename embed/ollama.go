@@ -86,7 +86,50 @@ func (o *Ollama) Model() Model { return o.model }
 // Embed sends the texts in requests of at most 32.
 func (o *Ollama) Embed(ctx context.Context, kind Kind, texts []string) ([]Vector, error) {
 	prepare := func(text string) string { return o.family.prepare(o.vocab, kind, text, o.window) }
-	return embedBatches(ctx, texts, prepare, o.call)
+	return embedBatches(ctx, texts, prepare, func(ctx context.Context, batch []string) ([]Vector, error) {
+		return o.fitting(ctx, kind, batch)
+	})
+}
+
+// halvings is how often a text that the engine finds too long is halved.
+const halvings = 6
+
+// fitting is call where our estimate of a text's tokens may be too low for the engine (other scripts, code): the texts of a batch that it refuses
+// for its length go one by one, and one that it refuses alone is halved until it fits. Other errors are call's.
+func (o *Ollama) fitting(ctx context.Context, kind Kind, batch []string) ([]Vector, error) {
+	vectors, err := o.call(ctx, batch)
+	if !tooLong(err) {
+		return vectors, err
+	}
+	if len(batch) > 1 {
+		vectors = nil
+		for _, text := range batch {
+			one, err := o.fitting(ctx, kind, []string{text})
+			if err != nil {
+				return nil, err
+			}
+			vectors = append(vectors, one...)
+		}
+		return vectors, nil
+	}
+	text := batch[0]
+	for range halvings {
+		if kind == Query {
+			text = text[runeStart(text, len(text)/2):]
+		} else {
+			text = text[:runeStart(text, len(text)/2)]
+		}
+		if vectors, err = o.call(ctx, []string{text}); !tooLong(err) {
+			break
+		}
+	}
+	return vectors, err
+}
+
+// tooLong reports whether the engine refused a text for its length.
+func tooLong(err error) bool {
+	var refused statusError
+	return errors.As(err, &refused) && refused.status == http.StatusBadRequest && strings.Contains(refused.said, "context length")
 }
 
 func (o *Ollama) call(ctx context.Context, batch []string) ([]Vector, error) {
