@@ -47,6 +47,9 @@ func (n *Neural) unhurried(ctx context.Context, kind Kind, texts []string) ([]Ve
 		}
 	}
 	for len(missing) > 0 {
+		if err := n.quiet(ctx); err != nil {
+			return nil, Model{}, err
+		}
 		batch := missing[:min(len(missing), documentsPerCall)]
 		missing = missing[len(batch):]
 		batchTexts := make([]string, len(batch))

@@ -61,8 +61,11 @@ type NeuralConfig struct {
 	CacheTexts int           // query vectors kept; 0: 1,024
 	Auto       bool          // nobody asked for this embedder: drop it for good after five late answers in a row
 	Guard      Guard         // nil: none
-	Store      Store         // of document vectors; nil: none are kept
-	Log        *slog.Logger  // nil: no logging
+	// Quiet returns when the engine has nothing else to do: waited for before the embedder is opened and before each piece of work in the
+	// background, since an embedding beside a prefill makes both slow. nil: nothing is waited for.
+	Quiet func(context.Context) error
+	Store Store        // of document vectors; nil: none are kept
+	Log   *slog.Logger // nil: no logging
 }
 
 // Neural makes an engine's embedder fit for the time before a turn's first token: it answers from a cache, within
@@ -179,6 +182,9 @@ func (n *Neural) current() (Embedder, error) {
 func (n *Neural) opening() {
 	told := false
 	for wait := firstRetry; ; {
+		if n.quiet(n.ctx) != nil {
+			return
+		}
 		ctx, cancel := context.WithTimeout(n.ctx, openLimit)
 		e, err := n.open(ctx)
 		cancel()
@@ -205,6 +211,14 @@ func (n *Neural) opening() {
 			wait = firstRetry
 		}
 	}
+}
+
+// quiet waits until the engine has nothing else to do.
+func (n *Neural) quiet(ctx context.Context) error {
+	if n.cfg.Quiet == nil {
+		return nil
+	}
+	return n.cfg.Quiet(ctx)
 }
 
 // pause waits, where a Query asks no longer than firstRetry. It reports whether one did, and whether all work is to end.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // embedders is a bench whose daemon also asks the engine's embedding model. Each chat says something new, so that its vector is not cached.
@@ -28,7 +29,11 @@ func newEmbedders(t *testing.T, environ ...string) *embedders {
 	})
 	await(t, "a plan with the engine's vectors", func() bool {
 		p := e.chat(t)
-		return strings.Contains(p.plans[0], withNeural)
+		if strings.Contains(p.plans[0], withNeural) {
+			return true
+		}
+		time.Sleep(quietFor + quietFor/10) // the vectors are made when the engine has been left alone for so long
+		return false
 	})
 	return e
 }

@@ -11,12 +11,13 @@ import (
 )
 
 // newNeural begins to open the engine's embedder that is configured; nil where none is. It goes on until it is closed.
-func newNeural(cfg config.Config, upstream *url.URL, store embed.Store, log *slog.Logger) *embed.Neural {
+// Its work in the background waits for quiet.
+func newNeural(cfg config.Config, upstream *url.URL, store embed.Store, quiet func(context.Context) error, log *slog.Logger) *embed.Neural {
 	open, guard := engineEmbedder(cfg, upstream)
 	if open == nil {
 		return nil
 	}
-	set := embed.NeuralConfig{Deadline: cfg.Embed.Deadline, Store: store, Log: log}
+	set := embed.NeuralConfig{Deadline: cfg.Embed.Deadline, Quiet: quiet, Store: store, Log: log}
 	if guard != nil {
 		set.Auto, set.Guard = true, guard
 	}

@@ -72,6 +72,7 @@ type wiring struct {
 	library  *skills.Library
 	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
+	traffic  proxy.Traffic
 
 	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
@@ -111,7 +112,7 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	door := proxy.Config{Upstream: w.upstream, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
+	door := proxy.Config{Upstream: w.upstream, Traffic: &w.traffic, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
 	handler, err = proxy.New(door, planner, own, w.log)
 	if err != nil {
 		return err
@@ -136,12 +137,26 @@ func (w *wiring) open(ctx context.Context) (err error) {
 		return err
 	}
 	known := skills.Parts{Store: w.db, Local: w.builtin, Log: w.log}
-	if w.neural = newNeural(w.cfg, w.upstream, w.db, w.log); w.neural != nil {
+	if w.neural = newNeural(w.cfg, w.upstream, w.db, w.quiet, w.log); w.neural != nil {
 		w.onClose(w.neural.Close)
 		known.Neural = w.neural
 	}
 	w.library, err = skills.Open(ctx, known)
 	return err
+}
+
+// quietFor is how long the engine must have had nothing to do before our own work on it goes on: a client's next request comes at once, or after
+// a person has read and typed. An engine that is never quiet gets a little of it all the same, every busyLimit.
+const (
+	quietFor  = 2 * time.Second
+	busyLimit = 2 * time.Minute
+)
+
+func (w *wiring) quiet(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, busyLimit)
+	defer cancel()
+	_ = w.traffic.Quiet(wait, quietFor)
+	return ctx.Err()
 }
 
 // planner makes the planner and what it reads.

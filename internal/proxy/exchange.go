@@ -43,6 +43,9 @@ func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
 // send asks the engine and streams its answer to the client.
 func (x *exchange) send(r *http.Request) {
 	x.started = time.Now()
+	if r.Method == http.MethodPost {
+		defer x.h.traffic.begin()()
+	}
 	out := r
 	if x.plan != nil {
 		trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {

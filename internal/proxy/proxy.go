@@ -49,9 +49,10 @@ type Config struct {
 	Token    string   // what a client must show, "" for none
 	Hosts    []string // further names that requests may come for: "name" or "*.name", without a port
 
-	EditLimitBytes int64  // largest body that is edited; 0 means DefaultEditLimitBytes
-	HeldLimitBytes int64  // bytes of bodies held at one time by all requests; 0 means DefaultHeldLimitBytes
-	Instance       string // this daemon's name in Via headers, of letters, digits and "-"; random where empty
+	EditLimitBytes int64    // largest body that is edited; 0 means DefaultEditLimitBytes
+	HeldLimitBytes int64    // bytes of bodies held at one time by all requests; 0 means DefaultHeldLimitBytes
+	Traffic        *Traffic // told of what the engine is asked; nil: nobody wants to know
+	Instance       string   // this daemon's name in Via headers, of letters, digits and "-"; random where empty
 }
 
 // Handler is the whole HTTP surface of the daemon. Safe for concurrent use.
@@ -70,6 +71,7 @@ type Handler struct {
 
 	editLimit int64
 	held      *semaphore.Weighted
+	traffic   *Traffic
 	counters  counters
 }
 
@@ -94,7 +96,11 @@ func New(cfg Config, planner Planner, own http.Handler, logger *slog.Logger) (*H
 		loop:       newLoop(cfg.Instance),
 		transport:  newTransport(),
 		editLimit:  orDefault(cfg.EditLimitBytes, DefaultEditLimitBytes),
+		traffic:    cfg.Traffic,
 		held:       semaphore.NewWeighted(orDefault(cfg.HeldLimitBytes, DefaultHeldLimitBytes)),
+	}
+	if h.traffic == nil {
+		h.traffic = &Traffic{}
 	}
 	return h, nil
 }
