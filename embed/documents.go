@@ -13,17 +13,22 @@ import (
 // takes as long as it takes: it is for the background. The error is ErrNotReady, ErrOff or ErrOpen at once, or the embedder's, or ctx's; what was
 // embedded before it is stored. A Store that fails is logged and done without.
 func (n *Neural) Documents(ctx context.Context, texts []string) ([]Vector, Model, error) {
-	return n.unhurried(ctx, Document, texts)
+	return n.unhurried(ctx, Document, texts, true)
 }
 
 // Queries is Documents for texts that are embedded as what a user says: fixed lists of requests that tools are measured against. What a
 // user says now is for Query.
 func (n *Neural) Queries(ctx context.Context, texts []string) ([]Vector, Model, error) {
-	return n.unhurried(ctx, Query, texts)
+	return n.unhurried(ctx, Query, texts, true)
+}
+
+// Unkept is Queries for texts whose vectors the Store must not have: what somebody once said.
+func (n *Neural) Unkept(ctx context.Context, texts []string) ([]Vector, Model, error) {
+	return n.unhurried(ctx, Query, texts, false)
 }
 
 // unhurried embeds texts in the background.
-func (n *Neural) unhurried(ctx context.Context, kind Kind, texts []string) ([]Vector, Model, error) {
+func (n *Neural) unhurried(ctx context.Context, kind Kind, texts []string, keep bool) ([]Vector, Model, error) {
 	e, err := n.current()
 	if err != nil {
 		return nil, Model{}, err
@@ -39,7 +44,10 @@ func (n *Neural) unhurried(ctx context.Context, kind Kind, texts []string) ([]Ve
 			distinct = append(distinct, hashes[i])
 		}
 	}
-	known := n.stored(ctx, m, distinct)
+	known := map[catalog.Hash]Vector{}
+	if keep {
+		known = n.stored(ctx, m, distinct)
+	}
 	var missing []catalog.Hash
 	for _, h := range distinct {
 		if _, ok := known[h]; !ok {
@@ -63,7 +71,9 @@ func (n *Neural) unhurried(ctx context.Context, kind Kind, texts []string) ([]Ve
 		for i, h := range batch {
 			known[h] = vectors[i]
 		}
-		n.keep(ctx, m, batch, vectors)
+		if keep {
+			n.keep(ctx, m, batch, vectors)
+		}
 	}
 	all := make([]Vector, len(texts))
 	for i, h := range hashes {

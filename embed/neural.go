@@ -158,7 +158,14 @@ func (n *Neural) background(f func()) bool {
 	if n.state.closed {
 		return false
 	}
-	n.work.Go(f)
+	n.work.Go(func() {
+		defer func() { // a chat must not end because an embedding did
+			if v := recover(); v != nil {
+				n.cfg.Log.Error("neural embedder: panic", "panic", v)
+			}
+		}()
+		f()
+	})
 	return true
 }
 
@@ -281,7 +288,7 @@ func (n *Neural) failed(err error) {
 	}
 	n.mu.Lock()
 	first := !n.state.failing
-	n.state.lastError, n.state.failing = err.Error(), true
+	n.state.lastError, n.state.failing = outline(err), true
 	opened := n.state.embedder != nil
 	n.mu.Unlock()
 	if first && opened {

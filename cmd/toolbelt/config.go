@@ -29,7 +29,7 @@ func newConfigCommand(p Process) *cobra.Command {
 		Use:   "config",
 		Short: "Print the settings in force and where each came from",
 		Long: `Print the settings in force and where each came from: a flag, a TOOLBELT_ variable, the configuration file, or the
-default. Secrets are shown as "set" or "not set". An app that has used some tools in most of its sessions has them
+default. Secrets are shown as "set" or "not set". An app that has used some tools in 30 % of its sessions or more has the five most used
 always visible; these lists are shown below the settings.`,
 		Example: `  toolbelt config
   TOOLBELT_MAX_TOOLS=20 toolbelt config --json
@@ -131,7 +131,7 @@ func automaticCore(ctx context.Context, cfg config.Config) (map[string][]string,
 	} else if err != nil {
 		return none, err
 	}
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	db, err := sqlite.Open(ctx, cfg.Store.Path, log)
 	if err != nil {
 		return none, err

@@ -128,8 +128,11 @@ func (w *wiring) open(ctx context.Context) (err error) {
 		return err
 	}
 	w.onClose(func() { w.db.Close() })
-	if w.sessions, err = session.Open(w.db, time.Now, w.log); err != nil {
-		return err
+	off := policyOf(w.cfg).Off != ""
+	if w.sessions = session.New(time.Now); !off { // where nothing is selected nothing is kept
+		if w.sessions, err = session.Open(w.db, time.Now, w.log); err != nil {
+			return err
+		}
 	}
 	w.onClose(w.sessions.Close)
 	w.onClose(func() { w.logEnded(w.sessions.Ended(true)) })
@@ -137,7 +140,10 @@ func (w *wiring) open(ctx context.Context) (err error) {
 		return err
 	}
 	known := skills.Parts{Store: w.db, Local: w.builtin, Log: w.log}
-	if w.neural = newNeural(w.cfg, w.upstream, w.db, w.quiet, w.log); w.neural != nil {
+	if !off {
+		w.neural = newNeural(w.cfg, w.upstream, w.db, w.quiet, w.log)
+	}
+	if w.neural != nil {
 		w.onClose(w.neural.Close)
 		known.Neural = w.neural
 	}
@@ -188,13 +194,20 @@ func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
 func (w *wiring) learner(ctx context.Context) (*learn.Learner, error) {
 	set := learn.Config{Store: w.db, Builtin: w.builtin, Log: w.log}
 	if w.neural != nil {
-		set.Neural = w.neural
+		set.Neural = unhurried{w.neural}
 	}
 	learner, err := learn.New(ctx, set)
 	if err == nil {
 		w.onClose(learner.Close)
 	}
 	return learner, err
+}
+
+// unhurried is the engine's embedder for learning, which waits until the engine is quiet and counts no answer as late.
+type unhurried struct{ *embed.Neural }
+
+func (u unhurried) Query(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
+	return u.Unkept(ctx, texts)
 }
 
 // seen keeps the names and content hashes of tools that are new here, beside the request that brought them.
@@ -217,6 +230,7 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 		Measured: sidecar.Calibrations(w.arrays.Calibrations()),
 	}
 	if conn, err := net.DialTimeout("tcp", hostPort(w.upstream), dialTimeout); err != nil {
+		s.Ready = false
 		s.Reasons = append(s.Reasons, "the engine at "+w.cfg.Serve.Upstream+" does not answer")
 	} else {
 		conn.Close()

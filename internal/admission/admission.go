@@ -200,6 +200,9 @@ func (a *state) makeRoom() {
 	}
 	for range min(batch, len(a.kept)) {
 		a.hide(a.kept[0].ID)
+		if a.kept[0].Matched == a.in.Turn {
+			a.skipped = append(a.skipped, a.kept[0].ID)
+		}
 		a.kept = a.kept[1:]
 	}
 }

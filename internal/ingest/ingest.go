@@ -157,11 +157,18 @@ func (l *Library) enqueue(hash catalog.Hash) {
 // sweepEvery is how often arrays without the engine's vectors are looked for: the engine may have come up, or its model changed.
 const sweepEvery = 5 * time.Second
 
+// failedFor is how long an array that failed is left alone, so that one bad text costs neither the engine nor the other arrays much.
+const failedFor = 20 * time.Second
+
 // work gives arrays the engine's view: new ones at once, and those that are left without one (the engine was down) every few seconds.
 func (l *Library) work(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
+	failed := map[catalog.Hash]time.Time{} // arrays of which the engine could not embed something
 	for {
+		if len(failed) > maxArrays {
+			clear(failed)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -169,8 +176,8 @@ func (l *Library) work(ctx context.Context) {
 			l.tryView(ctx, hash)
 		case <-ticker.C:
 			for _, hash := range l.arrays.Keys() {
-				if s, ok := l.arrays.Peek(hash); ok && s.Index.Views() < 2 && !l.tryView(ctx, hash) {
-					break
+				if s, ok := l.arrays.Peek(hash); ok && s.Index.Views() < 2 && time.Since(failed[hash]) > failedFor && !l.tryView(ctx, hash) {
+					failed[hash] = time.Now()
 				}
 			}
 		}

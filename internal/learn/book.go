@@ -278,11 +278,18 @@ func (b *book) refill(ctx context.Context) {
 	}
 	left := refillAtOnce
 	for _, app := range slices.Sorted(maps.Keys(b.shelves)) {
-		c := b.refillShelf(ctx, b.shelves[app], model, &left)
+		s := b.shelves[app]
+		if s == nil { // erased meanwhile
+			continue
+		}
+		c, available := b.refillShelf(ctx, s, model, &left)
 		if fresh || !c.Empty() {
 			b.publish(app)
 		}
 		b.save(c)
+		if !available {
+			return
+		}
 	}
 }
 
@@ -311,21 +318,25 @@ func (b *book) strange(a Ask) bool {
 	return false
 }
 
-func (b *book) refillShelf(ctx context.Context, s *shelf, model embed.Model, left *int) (c Change) {
+// refillShelf reports false where the engine cannot be had now.
+func (b *book) refillShelf(ctx context.Context, s *shelf, model embed.Model, left *int) (c Change, available bool) {
 	for _, e := range s.sorted() {
 		if *left <= 0 || ctx.Err() != nil {
-			return c
+			return c, ctx.Err() == nil
 		}
 		if e.Vectors[model] != nil {
 			continue
 		}
 		*left--
 		vectors, by, err := b.cfg.Neural.Query(ctx, []string{e.Text})
-		if err != nil || by != model || len(vectors) != 1 || len(vectors[0]) != model.Dim {
+		if err != nil {
+			return c, false
+		}
+		if by != model || len(vectors) != 1 || len(vectors[0]) != model.Dim {
 			continue
 		}
 		e.Vectors[model] = slices.Clone(vectors[0])
 		c.Put = append(c.Put, *e)
 	}
-	return c
+	return c, true
 }

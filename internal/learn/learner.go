@@ -129,14 +129,26 @@ func (l *Learner) work(ctx context.Context) {
 			if !ok {
 				return
 			}
-			job()
+			l.survive(job)
 		case <-soon.C:
-			l.book.sync(ctx)
-			l.book.refill(ctx)
+			l.survive(func() {
+				l.book.sync(ctx)
+				l.book.refill(ctx)
+			})
 		case <-daily.C:
-			l.book.age()
+			l.survive(l.book.age)
 		}
 	}
+}
+
+// survive does a piece of work whose panic must not end the program: nothing depends on learning.
+func (l *Learner) survive(work func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			l.cfg.Log.Error("learning from use panicked", "panic", v)
+		}
+	}()
+	work()
 }
 
 // enqueue reports whether the job will be done.

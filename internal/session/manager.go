@@ -140,6 +140,8 @@ func (m *Manager) Commit(key string, s State) {
 		if h, ok := m.heads.Peek(old.state.Session); ok && h.key == key {
 			m.heads.Remove(old.state.Session)
 		}
+	} else if ok {
+		s = s.withUses(old.state)
 	}
 	m.turns.Add(key, turnNode{s, now})
 	m.heads.Add(s.Session, head{key: key})
@@ -199,8 +201,31 @@ func (s State) withCalls(called []string, exists func(string) bool) (next State,
 	return next, hidden, used
 }
 
+// withUses is s with the uses that were noted on the same turn while s was in the making.
+func (s State) withUses(noted State) State {
+	if s.Turn != noted.Turn {
+		return s
+	}
+	s.List = slices.Clone(s.List)
+	for _, old := range noted.List {
+		if i := slices.IndexFunc(s.List, func(v Visible) bool { return v.Name == old.Name }); i >= 0 {
+			s.List[i].Used = max(s.List[i].Used, old.Used)
+		}
+	}
+	for _, name := range noted.Called {
+		if !slices.Contains(s.Called, name) && !slices.ContainsFunc(s.List, func(v Visible) bool { return v.Name == name }) {
+			s.Called = append(slices.Clone(s.Called), name)
+		}
+	}
+	s.Escapes, s.Loads = max(s.Escapes, noted.Escapes), max(s.Loads, noted.Loads)
+	return s
+}
+
 // Lock makes plans of one conversation wait for each other; the caller unlocks when the plan is made. Conversations share 64 locks.
 func (m *Manager) Lock(id Identity) (unlock func()) {
+	if id.Explicit != "" {
+		id.Chain = nil
+	}
 	if len(id.Chain) > 1 {
 		id.Chain = id.Chain[:1]
 	}

@@ -12,8 +12,8 @@ const (
 	maxRememberedBytes = 32 << 20
 )
 
-// memory knows for each session name that an app gave which session it is and which tools came with it last. Safe
-// for concurrent use.
+// memory knows for each session name that an app (a User-Agent product) gave which session it is and which tools came with it last: two
+// apps may use one name. Safe for concurrent use.
 type memory struct {
 	mu    sync.Mutex
 	named *lru.Cache[string, remembered]
@@ -31,10 +31,12 @@ func newMemory() *memory {
 	return m
 }
 
-// put remembers a session. The slice is kept.
-func (m *memory) put(name, id string, tools []byte) {
+// put remembers a session, and by its name alone which one had that name last. The slice is kept.
+func (m *memory) put(agent, name, id string, tools []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.named.Add(anyone+name, remembered{id, nil})
+	name = agent + "\x00" + name
 	m.named.Remove(name)
 	m.bytes += len(tools)
 	m.named.Add(name, remembered{id, tools})
@@ -44,19 +46,24 @@ func (m *memory) put(name, id string, tools []byte) {
 }
 
 // tools returns what came with the session last, nil where nothing is remembered.
-func (m *memory) tools(name string) []byte {
+func (m *memory) tools(agent, name string) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, _ := m.named.Get(name)
+	r, _ := m.named.Get(agent + "\x00" + name)
 	return r.tools
 }
 
-// id returns the opaque id of a session: name itself where no app gave that name.
-func (m *memory) id(name string) string {
+// anyone stands before names that another app may have given; no User-Agent has a zero byte.
+const anyone = "\x00\x00"
+
+// id returns the opaque id of a session: the app's own of that name, else the last of that name, else name itself.
+func (m *memory) id(agent, name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.named.Get(name); ok {
-		return r.id
+	for _, key := range []string{agent + "\x00" + name, anyone + name} {
+		if r, ok := m.named.Get(key); ok {
+			return r.id
+		}
 	}
 	return name
 }

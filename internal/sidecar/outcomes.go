@@ -40,11 +40,12 @@ func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	called := distinct(in.Called)
-	if err := a.Planner.ObserveSession(a.memory.id(in.Session), called); err != nil {
+	id := a.memory.id(product(r.UserAgent()), in.Session)
+	if err := a.Planner.ObserveSession(id, called); err != nil {
 		return err
 	}
 	if in.Success != nil && !*in.Success && len(called) > 0 {
-		if err := a.Planner.FailSession(a.memory.id(in.Session), called); err != nil {
+		if err := a.Planner.FailSession(id, called); err != nil {
 			return err
 		}
 	}

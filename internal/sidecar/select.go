@@ -63,7 +63,7 @@ func (a *api) selectTools(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.Planner.Commit(plan)
 	if in.Session != "" {
-		a.memory.put(in.Session, plan.Session, tools)
+		a.memory.put(product(r.UserAgent()), in.Session, plan.Session, tools)
 	}
 	writeJSON(w, http.StatusOK, answer(in.Session, plan))
 	return nil
@@ -74,7 +74,7 @@ func (a *api) planned(in selectRequest, agent string) (turn.Request, []byte, err
 	if err := in.check(); err != nil {
 		return turn.Request{}, nil, err
 	}
-	tools, err := a.toolsFor(in)
+	tools, err := a.toolsFor(in, product(agent))
 	if err != nil {
 		return turn.Request{}, nil, err
 	}
@@ -119,12 +119,12 @@ func (in selectRequest) check() error {
 }
 
 // toolsFor returns the array to select from: the request's own, what the session brought last, or the configured catalog.
-func (a *api) toolsFor(in selectRequest) ([]byte, error) {
+func (a *api) toolsFor(in selectRequest, agent string) ([]byte, error) {
 	if !isAbsent(in.Tools) {
 		return in.Tools, nil
 	}
 	if in.Session != "" {
-		if tools := a.memory.tools(in.Session); tools != nil {
+		if tools := a.memory.tools(agent, in.Session); tools != nil {
 			return tools, nil
 		}
 	}

@@ -22,6 +22,8 @@ func why(e Explanation) string {
 		return "It is visible: " + whyShown(e, match, words) + "."
 	case Settled:
 		return "It is hidden: an earlier request of this turn made the list, and a list does not change while its turn goes on."
+	case ListKept:
+		return "It is hidden: this turn kept the list that there was, since no embedder could judge the message (it failed, or does not read its language) or tool_choice is none."
 	case NoSlot:
 		text := fmt.Sprintf("It is hidden: over the floor (%s; %s), but the list of at most %d is full", match, words, e.Slots.MaxTools)
 		if e.Slots.Last != "" {
@@ -90,7 +92,7 @@ func (p *Planner) advice(d *draft, e Explanation) string {
 			return "Nothing need be done."
 		}
 		return "Nothing need be done; " + core + "."
-	case Settled:
+	case Settled, ListKept:
 		return "Ask again with the next message, which gets a list of its own, or " + core + "."
 	case OverBudget:
 		return "Give the model a larger context (num_ctx), or keep fewer tools in core."
@@ -121,6 +123,9 @@ func fallbackAdvice(why string) string {
 		return "Give the engine an embedding model that was made for many languages, such as embeddinggemma."
 	case strings.HasPrefix(why, embedderFailed):
 		return "Look at /toolbelt/readyz, which says how the embedders do."
+	}
+	if why == "tool_choice none" {
+		return "Nothing need be done: the request asks for no tool."
 	}
 	return "Nothing need be done: hiding tools would save nothing here."
 }

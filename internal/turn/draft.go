@@ -41,12 +41,23 @@ func (d *draft) sameArray() bool {
 	if !d.found.State.Catalog.IsZero() {
 		return d.found.State.Catalog == d.hash
 	}
+	return d.hasWholeList()
+}
+
+// hasWholeList reports whether the session has a list and this request's array all of it.
+func (d *draft) hasWholeList() bool {
 	for _, v := range d.found.State.List {
 		if !slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Key == v.Name }) {
 			return false
 		}
 	}
-	return true
+	return d.found.State.HasList() || d.found.State.Fallback != ""
+}
+
+// keepable reports whether the session's list can be sent again for want of a better one: the array has all of it, and it is more than a seed.
+func (d *draft) keepable() bool {
+	chosen := func(v session.Visible) bool { return v.Reason != session.Seed }
+	return d.found.State.HasList() && d.hasWholeList() && slices.ContainsFunc(d.found.State.List, chosen)
 }
 
 // settled reports whether what an earlier request of the turn got still holds: a list does, and so does a fallback since an embedder failed. Other

@@ -26,6 +26,7 @@ const (
 	OverBudget Verdict = "over_budget"      // the context that the request names holds no more
 	Dropped    Verdict = "evicted"          // it was visible, and the list outgrew the cap
 	NoRoom     Verdict = "no_room_for_mate" // a bundle mate of a match, but matches and kept tools fill the list
+	ListKept   Verdict = "list_kept"        // the list is the last turn's: no embedder could judge this message, or tool_choice is none
 	Settled    Verdict = "decided_before"   // an earlier request of this turn made the list, without it
 )
 
@@ -208,6 +209,8 @@ func (p *Planner) verdict(plan *Plan, d *draft, tool string) Verdict {
 		return AllShown
 	case slices.ContainsFunc(plan.Tools, func(t Tool) bool { return t.Name == tool }):
 		return Shown
+	case d.chosen == nil && !d.found.Same:
+		return ListKept
 	case d.chosen == nil:
 		return Settled
 	}

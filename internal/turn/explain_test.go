@@ -260,7 +260,7 @@ func TestExplainWhatGaveWay(t *testing.T) {
 	for _, c := range []struct {
 		tools []string
 		may   []turn.Verdict
-	}{{plan.Evicted, []turn.Verdict{turn.Dropped}}, {plan.Skipped, []turn.Verdict{turn.NotBetter, turn.NoSlot}}, {plan.Order(), []turn.Verdict{turn.Shown}}} {
+	}{{plan.Evicted, []turn.Verdict{turn.Dropped}}, {plan.Skipped, []turn.Verdict{turn.NotBetter, turn.NoSlot, turn.Dropped}}, {plan.Order(), []turn.Verdict{turn.Shown}}} {
 		if len(c.tools) == 0 {
 			t.Errorf("the plan has no tool that is %s", c.may)
 		}

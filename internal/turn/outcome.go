@@ -119,7 +119,7 @@ func (p *Planner) fallback(d *draft, why string) *Plan {
 
 // retreat is what follows an embedder that fails: the list that the session has, unchanged, and only where there is none everything.
 func (p *Planner) retreat(d *draft, err error) *Plan {
-	if d.found.State.HasList() {
+	if d.keepable() {
 		return p.unchanged(d)
 	}
 	return p.fallback(d, embedderFailed+err.Error())

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"toolbelt/bundles"
 	"toolbelt/catalog"
 	"toolbelt/embed"
@@ -61,8 +63,12 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
-	seeds  [2]maphash.Seed // of tools arrays' hashes
+	seeds  [2]maphash.Seed                            // of tools arrays' hashes
+	arrays *lru.Cache[string, func(name string) bool] // by turn: which names its array had, for outcomes that are told later
 }
+
+// maxOutcomes is how many turns' outcomes can be told apart from calls of tools that the turn did not have.
+const maxOutcomes = 256
 
 // NewPlanner returns a planner.
 func NewPlanner(policy Policy, parts Parts) *Planner {
@@ -72,7 +78,8 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	if parts.Learner == nil {
 		parts.Learner = learn.None{}
 	}
-	return &Planner{Parts: parts, policy: policy, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+	arrays, _ := lru.New[string, func(string) bool](maxOutcomes) // fails for sizes below 1 only
+	return &Planner{Parts: parts, policy: policy, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
 }
 
 // arrayHash names a tools array within this process: 128 bits under seeds that nobody knows, ten times as fast as SHA-256 on the megabytes
@@ -131,7 +138,7 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 		return p.fallback(d, "empty catalog"), nil
 	case p.policy.small(snapshot.Catalog()):
 		return p.fallback(d, "small array"), nil
-	case d.request.Chat.Choice == chat.NoTools && d.found.State.HasList():
+	case d.request.Chat.Choice == chat.NoTools && d.found.State.HasList() && d.hasWholeList():
 		return p.unchanged(d), nil
 	case d.request.Chat.Choice == chat.NoTools:
 		return p.fallback(d, "tool_choice none"), nil
@@ -307,6 +314,7 @@ const (
 // Commit keeps the plan's list. Call it when the request has been written upstream.
 func (p *Planner) Commit(plan *Plan) {
 	p.Sessions.Commit(plan.key, plan.state)
+	p.arrays.Add(plan.key, plan.exists)
 	if plan.ask.Tools != nil {
 		p.Learner.Asked(plan.key, plan.ask)
 	}
@@ -324,7 +332,11 @@ func (p *Planner) ObserveSession(id string, called []string) error {
 	if err != nil {
 		return err
 	}
-	p.observe(key, called, nil)
+	exists, ok := p.arrays.Get(key)
+	if !ok {
+		exists = func(string) bool { return false } // of an earlier process: the list alone is known
+	}
+	p.observe(key, called, exists)
 	return nil
 }
 

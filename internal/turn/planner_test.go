@@ -464,27 +464,6 @@ func TestThreeAlternatingTopicsDoNotChangeTheListOnEveryTurn(t *testing.T) {
 	}
 }
 
-func TestAMessageInALanguageThatNoEmbedderReadsIsNotNoMatch(t *testing.T) {
-	tools := demoTools(t)
-	german := user("Wie wird das Wetter morgen?")
-	h := newHarness(t, setup{})
-	if p := h.plan(body(t, tools, "", german)); !strings.Contains(p.Fallback, "language") || len(sent(t, p)) != 38 {
-		t.Errorf("a new conversation: fallback %q, %d tools sent", p.Fallback, len(sent(t, p)))
-	}
-	first := h.plan(body(t, tools, "", user("Turn the heating up, please.")))
-	next := h.plan(body(t, tools, "", user("Turn the heating up, please."), answer("Done."), german))
-	if next.Fallback != "" || !slices.Equal(sent(t, next), sent(t, first)) {
-		t.Errorf("with a list: fallback %q, sent %q, was %q", next.Fallback, sent(t, next), sent(t, first))
-	}
-	many := embedtest.NewFake("embeddinggemma", 48)
-	if p := newHarness(t, setup{neural: direct{many}, views: []embed.Embedder{many}}).plan(body(t, tools, "", german)); p.Fallback != "" {
-		t.Errorf("with an embedder for many languages: fallback %q", p.Fallback)
-	}
-	if p := newHarness(t, setup{}).plan(body(t, tools, "", user("Bitte set_thermostat aufrufen"))); p.Fallback != "" {
-		t.Errorf("a message that has a tool's words: fallback %q", p.Fallback)
-	}
-}
-
 func TestAListIsNotChangedForAMatchFarBelowTheBest(t *testing.T) {
 	tools := demoTools(t)
 	conversation := []message{user("Where is my parcel? The tracking number is 1Z999."), answer("It comes tomorrow."), user("Turn the heating in the living room up to 21 degrees.")}
