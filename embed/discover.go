@@ -36,7 +36,7 @@ func Discover(ctx context.Context, client *api.Client) (string, error) {
 			}
 		}
 	}
-	return "", catalog.NewError(catalog.NotFound, "the engine has no embedding model that is known: get one with \"ollama pull nomic-embed-text\"", nil)
+	return "", catalog.NewError(catalog.NotFound, "the engine has no embedding model that is known: get one with \"ollama pull embeddinggemma\"", nil)
 }
 
 // isVariant reports whether name, its namespace left out, is the model want or a size, tag or quantisation of it.

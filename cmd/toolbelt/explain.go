@@ -20,7 +20,8 @@ func newExplainCommand(p Process) *cobra.Command {
 cap, and which tools have the slots. The plan is the one that "toolbelt select" shows. The last line says what to do.
 
 FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names. A running daemon
-explains its own sessions at POST /toolbelt/v1/explain, with the engine's embedder and what was learned.`,
+explains the sessions of its own API at POST /toolbelt/v1/explain, with the engine's embedder and what was learned; a list of few and
+short tools is ranked here and sent as it is there.`,
 		Example: `  toolbelt explain --tools tools.json --tool send_mail "tell Ann that I am late"
   toolbelt explain --tools tools.json --tool send_mail --tau 1.5 --json "tell Ann that I am late"`,
 		Args: oneMessage,

@@ -124,7 +124,11 @@ func (w *wiring) build(ctx context.Context) (err error) {
 
 // open opens what is kept over restarts.
 func (w *wiring) open(ctx context.Context) (err error) {
-	if w.db, err = sqlite.Open(ctx, w.cfg.Store.Path, w.log); err != nil {
+	path := w.cfg.Store.Path
+	if !w.cfg.Selection.Memory { // nothing is read and nothing written
+		path = sqlite.Memory
+	}
+	if w.db, err = sqlite.Open(ctx, path, w.log); err != nil {
 		return err
 	}
 	w.onClose(func() { w.db.Close() })

@@ -44,6 +44,9 @@ func (l *Logger) Planned(p *turn.Plan) {
 	o.list("order", p.Order())
 	o.list("pinned", p.Pinned)
 	o.textOrNull("fallback", p.Fallback)
+	if p.Kept != "" {
+		o.text("kept", p.Kept)
+	}
 	o.text("embedder", p.Embedder)
 	o.integer("plan_us", int(p.Elapsed.Microseconds()))
 	o.integer("prefix_kept", p.PrefixKept)

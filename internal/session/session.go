@@ -46,6 +46,7 @@ type State struct {
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
 	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from, comparable within one process only; zero where an earlier one made it
 	Body     catalog.Hash `json:"-"`                  // of the request that began the turn
+	Policy   string       `json:"policy,omitempty"`   // names the settings that the list was made under
 	Fallback string       `json:"fallback,omitempty"` // why everything was visible, "" where a list was made
 
 	Escapes int `json:"escapes"` // hidden tools called, in the whole conversation

@@ -68,7 +68,7 @@ func (d *draft) settled() bool {
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
 func (d *draft) core(p Policy) []string {
-	if d.found.New && len(p.Core) > 0 {
+	if (d.found.New || d.found.State.Policy != p.name()) && len(p.Core) > 0 {
 		return p.Core
 	}
 	if len(d.found.State.Core) == 0 && !d.found.State.HasList() {

@@ -90,7 +90,7 @@ func names(cat *catalog.Catalog, ids []catalog.ID) []string {
 // plan is the part that all outcomes share.
 func (p *Planner) plan(d *draft) *Plan {
 	state := d.found.State
-	state.Catalog, state.Body, state.Fallback = d.hash, d.request.Identity.Body, ""
+	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", p.under
 	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),
@@ -120,7 +120,9 @@ func (p *Planner) fallback(d *draft, why string) *Plan {
 // retreat is what follows an embedder that fails: the list that the session has, unchanged, and only where there is none everything.
 func (p *Planner) retreat(d *draft, err error) *Plan {
 	if d.keepable() {
-		return p.unchanged(d)
+		plan := p.unchanged(d)
+		plan.Kept, plan.Embedder = err.Error(), ""
+		return plan
 	}
 	return p.fallback(d, embedderFailed+err.Error())
 }

@@ -63,6 +63,7 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
+	under  string                                     // names the policy
 	seeds  [2]maphash.Seed                            // of tools arrays' hashes
 	arrays *lru.Cache[string, func(name string) bool] // by turn: which names its array had, for outcomes that are told later
 }
@@ -79,7 +80,7 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 		parts.Learner = learn.None{}
 	}
 	arrays, _ := lru.New[string, func(string) bool](maxOutcomes) // fails for sizes below 1 only
-	return &Planner{Parts: parts, policy: policy, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
+	return &Planner{Parts: parts, policy: policy, under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
 }
 
 // arrayHash names a tools array within this process: 128 bits under seeds that nobody knows, ten times as fast as SHA-256 on the megabytes
@@ -113,9 +114,20 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	return plan, nil
 }
 
+// underPolicy is what was found, as far as it still holds: under other settings a turn's list is made anew, and the first one from nothing.
+func (p *Planner) underPolicy(f session.Found) session.Found {
+	if !f.Same || f.State.Policy == p.under {
+		return f
+	}
+	if f.Same = false; f.State.Turn == 1 {
+		f.New, f.State.List, f.State.Core = true, nil, nil
+	}
+	return f
+}
+
 // draft begins a plan. The conversation is locked.
 func (p *Planner) draft(r Request) *draft {
-	return &draft{request: r, found: p.Sessions.Find(r.Identity), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+	return &draft{request: r, found: p.underPolicy(p.Sessions.Find(r.Identity)), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
 }
 
 // decide takes the first way out that applies, the making of a list last.

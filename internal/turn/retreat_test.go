@@ -110,3 +110,23 @@ func TestExplainSaysThatAListWasKept(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
+
+// TestOtherSettingsMakeOtherLists: whoever puts a tool into CORE and asks the same again gets a list made under the new settings.
+func TestOtherSettingsMakeOtherLists(t *testing.T) {
+	tools := demoTools(t)
+	before := newHarness(t, setup{})
+	one, two := body(t, tools, "", user(parcel)), body(t, tools, "", user(parcel), answer("ok"), user("Turn the heating up, please."))
+	before.plan(one)
+	before.plan(two)
+	after := newHarness(t, setup{policy: core("lock_door")})
+	after.planner.Sessions = before.sessions
+	if p := after.plan(two); reason(p, "lock_door") != session.Core || p.Turn != 2 || reason(p, "track_parcel") == "" {
+		t.Errorf("turn %d: %q", p.Turn, p.Order())
+	}
+	if p := after.plan(one); p.Order()[0] != "lock_door" || p.Turn != 1 {
+		t.Errorf("turn %d: %q", p.Turn, p.Order())
+	}
+	if p := after.plan(one); !p.Repeated {
+		t.Error("under the same settings the list is made again")
+	}
+}

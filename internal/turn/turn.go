@@ -2,6 +2,9 @@
 package turn
 
 import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
 	"time"
 
 	"toolbelt/bundles"
@@ -59,6 +62,7 @@ type Changes struct {
 	Skipped      []string // over the floor, but no slot
 	Pinned       []string
 	Skill        []string // tools that recalled skills require
+	Kept         string   // why the list of the turn before was kept unjudged, "" where it was not
 	PrefixKept   int      // estimated tokens of the tools block that an engine which held the previous list can reuse
 }
 
@@ -106,6 +110,13 @@ type Policy struct {
 // DefaultPolicy is what a user gets who configures nothing.
 func DefaultPolicy() Policy {
 	return Policy{MaxTools: 14, Overflow: 4, Threshold: 2, Words: 0.6, Newcomer: 0.5, Delta: 0.5, MateDiscount: 2, SmallTokens: 800, Budget: 150 * time.Millisecond}
+}
+
+// name tells policies apart that choose differently.
+func (p Policy) name() string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %v %d %d %v %v %v %v %v %d", p.Off, p.Core, p.Shadow, p.MaxTools, p.Overflow, p.Threshold, p.Words, p.Newcomer, p.Delta, p.MateDiscount, p.SmallTokens)
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 // small reports whether the catalog goes as it is.
