@@ -224,3 +224,18 @@ func TestTextsOfATool(t *testing.T) {
 		}
 	}
 }
+
+func TestJSONIsReadBack(t *testing.T) {
+	tools := []catalog.Tool{{Name: "a \"b\"", Description: "c\n", Schema: catalog.Schema(`{"type":["string","null"]}`)}, {Name: "検索"}}
+	data, err := catalog.JSON(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := catalog.Parse(data)
+	if err != nil || len(back) != 2 || back[0].Name != tools[0].Name || back[0].Description != tools[0].Description || string(back[0].Schema) != string(tools[0].Schema) || back[1].Name != "検索" {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if _, err := catalog.JSON([]catalog.Tool{{Name: "x", Schema: catalog.Schema("{")}}); catalog.KindOf(err) != catalog.Invalid {
+		t.Errorf("a broken schema: %v", err)
+	}
+}

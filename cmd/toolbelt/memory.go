@@ -28,17 +28,7 @@ kept in the daemon's database, for the user who runs it alone to read. TOOLBELT_
 
 // withMemory opens the database for the time of run.
 func withMemory(cmd *cobra.Command, p Process, run func(ctx context.Context, store learn.Store) error) error {
-	cfg, _, err := loadConfig(cmd, p)
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
-	db, err := sqlite.Open(cmd.Context(), cfg.Store.Path, log)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return run(cmd.Context(), db)
+	return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error { return run(cmd.Context(), db) })
 }
 
 func newMemoryEraseCommand(p Process) *cobra.Command {

@@ -72,25 +72,16 @@ func explainTool(ctx context.Context, cfg config.Config, tools []catalog.Tool, m
 
 // firstRequest writes an Ollama chat request with one user message.
 func firstRequest(tools []catalog.Tool, message string) ([]byte, error) {
-	type function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}
-	type tool struct {
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	list := make([]tool, len(tools))
-	for i, t := range tools {
-		list[i] = tool{"function", function{t.Name, t.Description, json.RawMessage(t.Schema)}}
+	array, err := catalog.JSON(tools)
+	if err != nil {
+		return nil, err
 	}
 	body, err := json.Marshal(map[string]any{
 		"messages": []map[string]string{{"role": "user", "content": message}},
-		"tools":    list,
+		"tools":    json.RawMessage(array),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("writing the tools as a request: %v", err)
+		return nil, fmt.Errorf("writing the message as a request: %v", err)
 	}
 	return body, nil
 }

@@ -32,6 +32,17 @@ visible from the start. Skills are kept in the daemon's database; a running daem
 
 // withSkills opens the database for the time of run.
 func withSkills(cmd *cobra.Command, p Process, run func(ctx context.Context, library *skills.Library) error) error {
+	return withDatabase(cmd, p, func(db *sqlite.DB, log *slog.Logger) error {
+		library, err := skills.Open(cmd.Context(), skills.Parts{Store: db, Log: log})
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), library)
+	})
+}
+
+// withDatabase opens the configured database for the time of run. log is for what a user must know, warnings and worse.
+func withDatabase(cmd *cobra.Command, p Process, run func(db *sqlite.DB, log *slog.Logger) error) error {
 	cfg, _, err := loadConfig(cmd, p)
 	if err != nil {
 		return err
@@ -42,11 +53,7 @@ func withSkills(cmd *cobra.Command, p Process, run func(ctx context.Context, lib
 		return err
 	}
 	defer db.Close()
-	library, err := skills.Open(cmd.Context(), skills.Parts{Store: db, Log: log})
-	if err != nil {
-		return err
-	}
-	return run(cmd.Context(), library)
+	return run(db, log)
 }
 
 // skillsSettings gives cmd the flags that all skills commands share.

@@ -109,8 +109,8 @@ func (h *Handler) identity(r *http.Request, request *chat.Request, body []byte) 
 		Family:     request.Protocol.Family(),
 		Model:      request.Model,
 		Credential: credential(h.door.authorization(r)),
-		Agent:      product(r.UserAgent()),
-		Explicit:   short(r.Header.Get(sessionHeader)),
+		Agent:      session.Product(r.UserAgent()),
+		Explicit:   session.Short(r.Header.Get(sessionHeader)),
 		Chain:      chat.Chain(request),
 		Continues:  request.Continues,
 		Body:       catalog.Hash(sha256.Sum256(body)),
@@ -124,24 +124,6 @@ func credential(authorization []string) string {
 	}
 	sum := sha256.Sum256([]byte("toolbelt credential\x00" + strings.Join(authorization, "\x00")))
 	return hex.EncodeToString(sum[:16])
-}
-
-// product returns the first product of a User-Agent without its version: "ollama-python" of "ollama-python/0.4 (x86)".
-func product(agent string) string {
-	agent = strings.TrimSpace(agent)
-	if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
-		agent = agent[:i]
-	}
-	return short(agent)
-}
-
-// short returns s, or its hash where it is longer than any name need be.
-func short(s string) string {
-	if len(s) <= 128 {
-		return s
-	}
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])
 }
 
 // bodyRead is what was read of a request's body, whole or its beginning.

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 
 	"toolbelt/catalog"
 )
@@ -35,4 +36,25 @@ func shortKey(h catalog.Hash) string { return hex.EncodeToString(h[:16]) }
 func (id Identity) App() string {
 	h := sha256.Sum256([]byte(id.Family + "\x00" + id.Credential + "\x00" + id.Agent))
 	return hex.EncodeToString(h[:8])
+}
+
+// maxName is how long, in bytes, a name that a client gives may be before its hash stands for it.
+const maxName = 128
+
+// Product returns the first product of a User-Agent without its version: "ollama-python" of "ollama-python/0.4 (x86)".
+func Product(agent string) string {
+	agent = strings.TrimSpace(agent)
+	if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
+		agent = agent[:i]
+	}
+	return Short(agent)
+}
+
+// Short returns name, or its hash where it is longer than any name need be.
+func Short(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:])
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"toolbelt/catalog"
+	"toolbelt/internal/session"
 )
 
 // maxCalled bounds the names of one outcome.
@@ -40,7 +41,7 @@ func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	called := distinct(in.Called)
-	id := a.memory.id(product(r.UserAgent()), in.Session)
+	id := a.memory.id(session.Product(r.UserAgent()), in.Session)
 	if err := a.Planner.ObserveSession(id, called); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (a *api) selectTools(w http.ResponseWriter, r *http.Request) error {
 	}
 	a.Planner.Commit(plan)
 	if in.Session != "" {
-		a.memory.put(product(r.UserAgent()), in.Session, plan.Session, tools)
+		a.memory.put(session.Product(r.UserAgent()), in.Session, plan.Session, tools)
 	}
 	writeJSON(w, http.StatusOK, answer(in.Session, plan))
 	return nil
@@ -74,7 +74,7 @@ func (a *api) planned(in selectRequest, agent string) (turn.Request, []byte, err
 	if err := in.check(); err != nil {
 		return turn.Request{}, nil, err
 	}
-	tools, err := a.toolsFor(in, product(agent))
+	tools, err := a.toolsFor(in, session.Product(agent))
 	if err != nil {
 		return turn.Request{}, nil, err
 	}
@@ -90,7 +90,7 @@ func (a *api) planned(in selectRequest, agent string) (turn.Request, []byte, err
 		return turn.Request{}, nil, catalog.NewError(catalog.Invalid, "\"tools\" holds no function tool with a name: nothing can be selected", nil)
 	}
 	id := session.Identity{
-		Family: family, Model: in.Model, Agent: product(agent), Explicit: in.Session,
+		Family: family, Model: in.Model, Agent: session.Product(agent), Explicit: in.Session,
 		Chain: chat.Chain(request), Continues: request.Continues, Body: catalog.Hash(sha256.Sum256(body)),
 	}
 	return turn.Request{Body: body, Chat: request, Identity: id, Skills: in.SkillTools}, tools, nil
@@ -185,37 +185,3 @@ func finite(x float64) float64 {
 }
 
 func isAbsent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// product is the first product of a User-Agent, without its version.
-func product(agent string) string {
-	agent = strings.TrimSpace(agent)
-	if i := strings.IndexAny(agent, "/ \t("); i >= 0 {
-		agent = agent[:i]
-	}
-	return agent[:min(len(agent), 128)]
-}
-
-// toolsJSON writes tools as OpenAI's clients send them, nil for none.
-func toolsJSON(tools []catalog.Tool) ([]byte, error) {
-	if len(tools) == 0 {
-		return nil, nil
-	}
-	type function struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description,omitempty"`
-		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}
-	type element struct {
-		Type     string   `json:"type"`
-		Function function `json:"function"`
-	}
-	list := make([]element, len(tools))
-	for i, t := range tools {
-		list[i] = element{"function", function{t.Name, t.Description, json.RawMessage(t.Schema)}}
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		return nil, catalog.NewError(catalog.Invalid, "writing the configured catalog as JSON", err)
-	}
-	return text, nil
-}

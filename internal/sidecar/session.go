@@ -23,7 +23,7 @@ func (a *api) session(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	s, ok := a.Sessions.Get(name)
 	if !ok {
-		s, ok = a.Sessions.Get(a.memory.id(product(r.UserAgent()), name))
+		s, ok = a.Sessions.Get(a.memory.id(session.Product(r.UserAgent()), name))
 	}
 	if !ok {
 		return catalog.NewError(catalog.NotFound, fmt.Sprintf("there is no session %q: it was never seen here, or is too long ago", name), nil)

@@ -76,9 +76,12 @@ type api struct {
 // New returns the handler of everything under /toolbelt/, and of /toolbelt itself. Who may come in is not
 // its business (see package proxy).
 func New(parts Parts) (http.Handler, error) {
-	defaults, err := toolsJSON(parts.Tools)
-	if err != nil {
-		return nil, err
+	var defaults []byte
+	if len(parts.Tools) > 0 {
+		var err error
+		if defaults, err = catalog.JSON(parts.Tools); err != nil {
+			return nil, err
+		}
 	}
 	a := &api{Parts: parts, defaults: defaults, memory: newMemory()}
 	mux := http.NewServeMux()
