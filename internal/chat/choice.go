@@ -31,7 +31,7 @@ func (r *Request) readChoice(body []byte, choice span) {
 			mode = value
 		case "allowed_tools":
 			if value.isObject(body) {
-				mode = modeIn(body, value)
+				mode = fieldOf(body, value, "mode")
 			}
 		}
 		return true
@@ -60,17 +60,6 @@ func choiceOf(word string) (Choice, bool) {
 		return Required, true
 	}
 	return Auto, false
-}
-
-func modeIn(body []byte, object span) span {
-	var mode span
-	eachField(body, object.start, func(key []byte, value span) bool {
-		if string(key) == "mode" {
-			mode = value
-		}
-		return true
-	})
-	return mode
 }
 
 // collectNames adds every "name" that is a string, at most depth levels down. Each level passes over the

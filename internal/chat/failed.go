@@ -46,16 +46,10 @@ func (r *results) came(id, name string, content []byte) {
 
 // idIn returns the object's "id", "" where it has none.
 func idIn(body []byte, object span) string {
-	var id span
-	if object.isObject(body) {
-		eachField(body, object.start, func(key []byte, value span) bool {
-			if string(key) == "id" {
-				id = value
-			}
-			return true
-		})
+	if !object.isObject(body) {
+		return ""
 	}
-	return id.text(body)
+	return fieldOf(body, object, "id").text(body)
 }
 
 // contentHead returns the beginning of a message's text, with the commonest escapes undone: enough to tell an error by. It does not

@@ -69,7 +69,7 @@ func (r *Request) readMessage(body []byte, message span, back *results) {
 	}
 	r.Continues = len(r.Users) > 0
 	if call.isObject(body) {
-		called := nameIn(body, call)
+		called := fieldOf(body, call, "name")
 		r.sawCall(body, called)
 		back.called("", called.text(body))
 	}
@@ -123,21 +123,21 @@ func functionName(body []byte, object span) span {
 		return true
 	})
 	if function.isObject(body) {
-		return nameIn(body, function)
+		return fieldOf(body, function, "name")
 	}
 	return name
 }
 
-// nameIn returns the object's "name".
-func nameIn(body []byte, object span) span {
-	var name span
+// fieldOf returns an object's field of this name, the last of several, and the zero span where there is none.
+func fieldOf(body []byte, object span, name string) span {
+	var field span
 	eachField(body, object.start, func(key []byte, value span) bool {
-		if string(key) == "name" {
-			name = value
+		if string(key) == name {
+			field = value
 		}
 		return true
 	})
-	return name
+	return field
 }
 
 // contentText returns a message's text: a string, or the text parts joined by newlines. Images, audio
