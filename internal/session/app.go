@@ -12,11 +12,13 @@ import (
 
 // Automatic CORE: what an app uses all the time is always visible, without anybody configuring it.
 const (
-	coreAfterSessions = 3               // before this an app has no automatic CORE
-	coreMost          = 5               // tools at most
-	coreShare         = 0.30            // of the app's sessions must have used a tool
-	prefixIdle        = 5 * time.Minute // an engine's default keep-alive: after this nothing of the prefix is left to lose
+	coreAfterSessions = 3    // before this an app has no automatic CORE
+	coreMost          = 5    // tools at most
+	coreShare         = 0.30 // of the app's sessions must have used a tool
 )
+
+// PrefixIdle is an engine's default keep-alive: of a conversation that was quiet for longer nothing of the prefix is left to lose.
+const PrefixIdle = 5 * time.Minute
 
 // app is what one app has used, and the CORE that follows.
 type app struct {
@@ -60,7 +62,7 @@ func (a *app) count(session string, tools []string) {
 // coreAt returns the app's automatic CORE. It changes only where the engine's prefix is lost anyway, so that all conversations of
 // a sitting begin with the same bytes.
 func (a *app) coreAt(now time.Time) []string {
-	if !a.computed || len(a.core) == 0 || now.Sub(a.seen) > prefixIdle {
+	if !a.computed || len(a.core) == 0 || now.Sub(a.seen) > PrefixIdle {
 		a.core, a.computed = a.automaticCore(), true
 	}
 	return a.core

@@ -88,13 +88,8 @@ func (m *Manager) findExplicit(id Identity) Found {
 	session := "x" + keys(root)[0][:15]
 	path := keys(id)
 	key := path[len(path)-1]
-	h, ok := m.heads.Get(session)
-	if !ok {
-		f := m.begin(id, key)
-		f.State.Session = session
-		return f
-	}
-	node, ok := m.turns.Get(h.key)
+	h, _ := m.heads.Get(session)
+	node, ok := m.turns.Get(h.key) // no turn has the key of no head, ""
 	if !ok {
 		f := m.begin(id, key)
 		f.State.Session = session

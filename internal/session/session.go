@@ -56,6 +56,15 @@ type State struct {
 // HasList reports whether a list was ever made for this conversation.
 func (s State) HasList() bool { return len(s.List) > 0 }
 
+// Names returns the names of the list, in the order sent. The slice is the caller's.
+func (s State) Names() []string {
+	names := make([]string, len(s.List))
+	for i, v := range s.List {
+		names[i] = v.Name
+	}
+	return names
+}
+
 // Identity is what a request tells of the conversation that it belongs to.
 type Identity struct {
 	Family     string         // API family: "ollama", "openai"

@@ -18,18 +18,10 @@ import (
 type draft struct {
 	request  Request
 	found    session.Found
+	core     []string     // the session's CORE, as configured or the app's own
 	hash     catalog.Hash // of the tools array
 	snapshot *Snapshot    // nil until it is known
 	chosen   *chosen      // nil where no list was chosen
-}
-
-// outcome is what the steps of a plan came to.
-type outcome struct {
-	scores   selector.Scores
-	matches  []selector.Match
-	admitted admission.Result
-	order    []string
-	body     []byte
 }
 
 // answerReserve is the room in the context that is left for the answer and the template's own words, in tokens.
@@ -64,17 +56,6 @@ func (d *draft) keepable() bool {
 // fallbacks follow from the settings and from the request, which are looked at anew.
 func (d *draft) settled() bool {
 	return d.found.State.Fallback == "" || strings.HasPrefix(d.found.State.Fallback, embedderFailed)
-}
-
-// core is the CORE of the session: as configured, or the app's own when the session began.
-func (d *draft) core(p Policy) []string {
-	if (d.found.New || d.found.State.Policy != p.name()) && len(p.Core) > 0 {
-		return p.Core
-	}
-	if len(d.found.State.Core) == 0 && !d.found.State.HasList() {
-		return p.Core
-	}
-	return d.found.State.Core
 }
 
 // pins are the tools that may not be hidden: named by tool_choice, or called in the history, the oldest first.
@@ -119,11 +100,11 @@ func (d *draft) budget() int {
 }
 
 // openers are the matches that may bring their bundle mates: all but CORE.
-func (d *draft) openers(matches []selector.Match, p Policy) []bundles.Opener {
-	core, cat := d.core(p), d.snapshot.Catalog()
+func (d *draft) openers(matches []selector.Match) []bundles.Opener {
+	cat := d.snapshot.Catalog()
 	out := make([]bundles.Opener, 0, len(matches))
 	for _, m := range matches {
-		if !slices.Contains(core, cat.Tool(m.ID).Name) {
+		if !slices.Contains(d.core, cat.Tool(m.ID).Name) {
 			out = append(out, bundles.Opener{ID: m.ID, Score: m.Score})
 		}
 	}
@@ -140,10 +121,7 @@ func mateIDs(mates []bundles.Mate) []catalog.ID {
 
 // order is the order to send: what was there stays where it was, what is new follows; elements that are not ours to choose keep their places.
 func (d *draft) order(r admission.Result) []string {
-	previous := make([]string, len(d.found.State.List))
-	for i, v := range d.found.State.List {
-		previous[i] = v.Name
-	}
+	previous := d.found.State.Names()
 	wanted := make([]string, 0, len(r.Visible))
 	visible := make(map[string]bool, len(r.Visible))
 	for _, e := range r.Visible {

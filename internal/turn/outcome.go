@@ -8,10 +8,10 @@ import (
 	"toolbelt/internal/session"
 )
 
-// finish writes down a list that was made.
-func (p *Planner) finish(d *draft, embedder string, o outcome) *Plan {
-	plan := p.plan(d)
-	plan.Body, plan.Embedder = o.body, embedder
+// finish writes down the list that was chosen, in the order to send, and the body that holds it.
+func (p *Planner) finish(d *draft, order []string, body []byte) *Plan {
+	plan, o := p.plan(d), d.chosen
+	plan.Body, plan.Embedder = body, o.embedder
 	cat := d.snapshot.Catalog()
 	name := func(id catalog.ID) string { return cat.Tool(id).Name }
 	plan.Scores = map[string]float64{}
@@ -36,10 +36,9 @@ func (p *Planner) finish(d *draft, embedder string, o outcome) *Plan {
 		}
 	}
 	plan.Admitted, plan.Evicted, plan.Skipped = names(cat, o.admitted.Admitted), names(cat, o.admitted.Evicted), names(cat, o.admitted.Skipped)
-	plan.PrefixKept = prefixKept(d, o.order)
-	plan.state.Core = slices.Clone(d.core(p.policy))
-	plan.state.Embedder = embedder
-	plan.state.List = d.list(plan, o.order, reasons)
+	plan.PrefixKept = prefixKept(d, order)
+	plan.state.Embedder = o.embedder
+	plan.state.List = d.list(plan, order, reasons)
 	plan.state.Called = nil
 	for _, v := range plan.state.List {
 		if v.Name[0] != 0 {
@@ -91,6 +90,7 @@ func names(cat *catalog.Catalog, ids []catalog.ID) []string {
 func (p *Planner) plan(d *draft) *Plan {
 	state := d.found.State
 	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", p.under
+	state.Core = slices.Clone(d.core)
 	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),

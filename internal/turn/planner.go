@@ -127,7 +127,17 @@ func (p *Planner) underPolicy(f session.Found) session.Found {
 
 // draft begins a plan. The conversation is locked.
 func (p *Planner) draft(r Request) *draft {
-	return &draft{request: r, found: p.underPolicy(p.Sessions.Find(r.Identity)), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+	found := p.underPolicy(p.Sessions.Find(r.Identity))
+	return &draft{request: r, found: found, core: p.core(found), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+}
+
+// core is the CORE of the session: as configured, or the app's own when the session began.
+func (p *Planner) core(f session.Found) []string {
+	fresh := f.New || f.State.Policy != p.under || !f.State.HasList() && len(f.State.Core) == 0
+	if fresh && len(p.policy.Core) > 0 {
+		return p.policy.Core
+	}
+	return f.State.Core
 }
 
 // decide takes the first way out that applies, the making of a list last.
@@ -171,7 +181,7 @@ func (p *Planner) make(ctx context.Context, d *draft) (*Plan, error) {
 	d.chosen = p.choose(d, scored{scores, query, p.recall(d, query), embedder})
 	order := d.order(d.chosen.admitted)
 	body := chat.Render(d.request.Body, d.request.Chat, order)
-	plan := p.finish(d, embedder, outcome{scores, d.chosen.matches, d.chosen.admitted, order, body})
+	plan := p.finish(d, order, body)
 	plan.ask = ask
 	return plan, nil
 }
@@ -196,7 +206,7 @@ type chosen struct {
 // choose takes the steps of a plan that settle which tools are visible: select, expand, admit. It changes nothing.
 func (p *Planner) choose(d *draft, by scored) *chosen {
 	c := &chosen{scored: by, matches: selector.Select(by.scores, p.floor(), maxMatches)}
-	c.mates = d.snapshot.Bundles.Expand(d.openers(c.matches, p.policy), p.policy.MateDiscount, p.policy.Threshold)
+	c.mates = d.snapshot.Bundles.Expand(d.openers(c.matches), p.policy.MateDiscount, p.policy.Threshold)
 	c.input = p.input(d, by.scores, c.matches, c.mates, by.skill, by.embedder)
 	c.admitted = admission.Admit(c.input)
 	return c
@@ -291,14 +301,14 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 	cat := d.snapshot.Catalog()
 	in := admission.Input{
 		Turn:       d.found.State.Turn,
-		Core:       d.ids(d.core(p.policy)),
+		Core:       d.ids(d.core),
 		Pins:       d.ids(d.pins()),
 		Hatches:    d.ids(d.found.State.Called),
 		Skill:      d.ids(skill),
 		Matches:    matches,
 		Mates:      mateIDs(mates),
 		Previous:   d.places(),
-		PrefixLost: d.found.Idle > prefixIdle,
+		PrefixLost: d.found.Idle > session.PrefixIdle,
 		Limits: admission.Limits{
 			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
 			Tokens: d.budget(),
@@ -309,19 +319,25 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 	if embedder != d.found.State.Embedder {
 		in.Limits.Delta = 0
 	}
-	in.Seed = d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
-	for id := catalog.ID(0); len(in.Seed) < seedTools && int(id) < cat.Len(); id++ {
-		if !slices.Contains(in.Seed, id) {
-			in.Seed = append(in.Seed, id)
-		}
+	if len(in.Previous) == 0 { // a list that exists is never seeded
+		in.Seed = p.seed(d)
 	}
 	return in
 }
 
-const (
-	seedTools  = 3
-	prefixIdle = 5 * time.Minute // an engine's default keep-alive
-)
+// seed is the app's most used tools, then the first of the client's array.
+func (p *Planner) seed(d *draft) []catalog.ID {
+	seed := d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
+	for id := catalog.ID(0); len(seed) < seedTools && int(id) < d.snapshot.Catalog().Len(); id++ {
+		if !slices.Contains(seed, id) {
+			seed = append(seed, id)
+		}
+	}
+	return seed
+}
+
+// seedTools is how many tools are shown for want of anything to go by.
+const seedTools = 3
 
 // Commit keeps the plan's list. Call it when the request has been written upstream.
 func (p *Planner) Commit(plan *Plan) {
@@ -395,9 +411,5 @@ func (p *Planner) querySHA(users []string) string {
 
 // prefixKept is what an engine that holds the previous list can reuse of the next.
 func prefixKept(d *draft, order []string) int {
-	previous := make([]string, len(d.found.State.List))
-	for i, v := range d.found.State.List {
-		previous[i] = v.Name
-	}
-	return kvcache.PrefixTokens(previous, order, d.tokens)
+	return kvcache.PrefixTokens(d.found.State.Names(), order, d.tokens)
 }

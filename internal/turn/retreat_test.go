@@ -130,3 +130,19 @@ func TestOtherSettingsMakeOtherLists(t *testing.T) {
 		t.Error("under the same settings the list is made again")
 	}
 }
+
+// TestNewCoreSurvivesATurnThatKeptItsList: a turn that nobody could judge must not make the session forget that its CORE was changed.
+func TestNewCoreSurvivesATurnThatKeptItsList(t *testing.T) {
+	tools := demoTools(t)
+	before := newHarness(t, setup{})
+	before.plan(body(t, tools, "", user(parcel)))
+	after := newHarness(t, setup{policy: core("lock_door")})
+	after.planner.Sessions = before.sessions
+	if p := after.plan(body(t, tools, "", user(parcel), answer("ok"), user(russian))); p.Kept == "" {
+		t.Fatalf("the second turn is %q", p.Order())
+	}
+	p := after.plan(body(t, tools, "", user(parcel), answer("ok"), user(russian), answer("ok"), user("Turn the heating up, please.")))
+	if reason(p, "lock_door") != session.Core {
+		t.Errorf("the third turn is %q", p.Order())
+	}
+}
