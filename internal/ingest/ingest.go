@@ -88,6 +88,9 @@ func (l *Library) Snapshot(hash catalog.Hash, tools []catalog.Tool) (*turn.Snaps
 		return s, nil
 	}
 	made, err, _ := l.making.Do(string(hash[:]), func() (any, error) {
+		if s, ok := l.arrays.Get(hash); ok { // made between the look above and here
+			return s, nil
+		}
 		s, err := l.make(tools)
 		if err != nil {
 			return nil, err
