@@ -48,6 +48,7 @@ func Validate(list []Bundle) error {
 // Set is the bundles of one catalog, resolved to its tools. Immutable.
 type Set struct {
 	names   []string
+	about   []string       // descriptions, by bundle
 	members [][]catalog.ID // by bundle
 	of      [][]int        // by tool: the bundles it is in
 }
@@ -63,7 +64,7 @@ func NewSet(cat *catalog.Catalog, configured []Bundle) *Set {
 				ids = append(ids, id)
 			}
 		}
-		s.add(b.Name, ids)
+		s.add(b.Name, b.Description, ids)
 	}
 	groups, order := map[string][]catalog.ID{}, []string(nil)
 	for i := range cat.Len() {
@@ -78,20 +79,36 @@ func NewSet(cat *catalog.Catalog, configured []Bundle) *Set {
 		}
 	}
 	for _, prefix := range order {
-		s.add(prefix, groups[prefix])
+		s.add(prefix, "", groups[prefix])
 	}
 	return s
 }
 
-func (s *Set) add(name string, ids []catalog.ID) {
+func (s *Set) add(name, description string, ids []catalog.ID) {
 	if len(ids) < 2 {
 		return
 	}
 	for _, id := range ids {
 		s.of[id] = append(s.of[id], len(s.names))
 	}
-	s.names = append(s.names, name)
+	s.names, s.about = append(s.names, name), append(s.about, description)
 	s.members = append(s.members, ids)
+}
+
+// List returns the bundles, configured ones first, each with the names of those members that the catalog has. cat must be the one that the set was made for.
+// The nil set has none. The slices are the caller's.
+func (s *Set) List(cat *catalog.Catalog) []Bundle {
+	if s == nil {
+		return nil
+	}
+	list := make([]Bundle, len(s.names))
+	for i, ids := range s.members {
+		list[i] = Bundle{Name: s.names[i], Description: s.about[i]}
+		for _, id := range ids {
+			list[i].Members = append(list[i].Members, cat.Tool(id).Name)
+		}
+	}
+	return list
 }
 
 // Prefix returns the server part of "server__tool" or "server.tool", and false where the name has none.

@@ -1,6 +1,7 @@
 package bundles_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -90,5 +91,17 @@ func TestExpand(t *testing.T) {
 	}
 	if got := open(map[string]float64{"mail__send": 4.9}, "mail__send"); got != nil {
 		t.Errorf("a match that the discount takes under the floor brought %q", got)
+	}
+}
+
+func TestList(t *testing.T) {
+	cat := catalog.New([]catalog.Tool{{Name: "a__x"}, {Name: "a__y"}, {Name: "read"}, {Name: "write"}, {Name: "alone"}})
+	set := bundles.NewSet(cat, []bundles.Bundle{{Name: "files", Description: "the disk", Members: []string{"write", "read", "gone"}}})
+	want := []bundles.Bundle{{Name: "files", Description: "the disk", Members: []string{"write", "read"}}, {Name: "a", Members: []string{"a__x", "a__y"}}}
+	if got := set.List(cat); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := (*bundles.Set)(nil).List(cat); got != nil {
+		t.Errorf("the nil set has %+v", got)
 	}
 }
