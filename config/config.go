@@ -13,6 +13,7 @@ import (
 type Config struct {
 	Serve     Serve
 	Selection Selection
+	Prefix    Prefix
 	Embed     Embed
 	Store     Store
 	Log       Log
@@ -50,6 +51,27 @@ type Selection struct {
 	Bundles   []bundles.Bundle // nil where not configured: then the names' server prefixes make them
 	Budget    time.Duration    // for one plan, 1 ms to 1 min
 	Learn     bool             // false: nothing of what users say is kept
+
+	LoadTools  bool // offer the model load_tools, by which it asks for hidden tools
+	ToolSearch int  // and tool_search, where the catalog has more tools than this; 0: never
+}
+
+// Strategy is how a tool that is newly needed reaches the model.
+type Strategy string
+
+// The strategies. AutoStrategy is what was measured to be best for the model, and appending before anything was.
+const (
+	AutoStrategy Strategy = "auto"
+	Append       Strategy = "append"  // the array grows at its end
+	Late         Strategy = "late"    // the array is frozen; a new tool comes as text in the newest message
+	Rebuild      Strategy = "rebuild" // as Append, and the list is made anew, best first, when the engine has lost it anyway
+	All          Strategy = "all"     // every tool, always
+)
+
+// Prefix says how the engine's prefix cache is used.
+type Prefix struct {
+	Strategy Strategy
+	Prewarm  bool // let the engine evaluate what is known of the next prompt while it has nothing to do
 }
 
 // Embedder is a way of making vectors.

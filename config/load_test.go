@@ -37,7 +37,8 @@ func TestDefaults(t *testing.T) {
 	}
 	want := config.Config{
 		Serve:     config.Serve{Listen: "127.0.0.1:11435", Upstream: "http://127.0.0.1:11434"},
-		Selection: config.Selection{Mode: config.On, Memory: true, Threshold: config.DefaultThreshold, MaxTools: 14, Budget: 150 * time.Millisecond, Learn: true},
+		Selection: config.Selection{Mode: config.On, Memory: true, Threshold: config.DefaultThreshold, MaxTools: 14, Budget: 150 * time.Millisecond, Learn: true, LoadTools: true, ToolSearch: 100},
+		Prefix:    config.Prefix{Strategy: config.AutoStrategy, Prewarm: true},
 		Embed:     config.Embed{Kind: config.Auto, Deadline: 120 * time.Millisecond},
 		Store:     config.Store{Path: "/home/ann/.local/share/toolbelt/toolbelt.db"},
 		Log:       config.Log{Level: slog.LevelInfo},
@@ -106,6 +107,10 @@ tools: ~/tools.json
 mode: shadow
 memory: no
 learn: "0"
+load_tools: off
+tool_search: 40
+strategy: Late
+prewarm: no
 tau: 1.5
 max_tools: 20
 budget: 1s
@@ -127,13 +132,14 @@ embed_deadline: 500ms
 	dir := filepath.Dir(from.File)
 	want := config.Config{
 		Serve: config.Serve{Listen: "[::1]:0", Upstream: "https://box:8443/engine/", Token: "0123", Hosts: []string{"chat.lan", "*.lab", "10.0.0.7"}, Tools: filepath.Join(dir, "tools.json")},
-		Selection: config.Selection{Mode: config.Shadow, Threshold: 1.5, MaxTools: 20, Budget: time.Second,
+		Selection: config.Selection{Mode: config.Shadow, Threshold: 1.5, MaxTools: 20, Budget: time.Second, ToolSearch: 40,
 			Core: []string{"read_file", "天气", "read_file.v2"},
 			Bundles: []bundles.Bundle{{Name: "files", Description: "the disk", Members: []string{"read_file", "write_file"}},
 				{Name: "web", Members: []string{"fetch"}}}},
-		Embed: config.Embed{Kind: config.OpenAI, Model: "text-embedding-3-small", URL: "https://api.example.com/v1", Key: "sk-1", Deadline: 500 * time.Millisecond},
-		Store: config.Store{Path: filepath.Join(dir, "data", "tools.db")},
-		Log:   config.Log{Level: slog.LevelDebug},
+		Prefix: config.Prefix{Strategy: config.Late},
+		Embed:  config.Embed{Kind: config.OpenAI, Model: "text-embedding-3-small", URL: "https://api.example.com/v1", Key: "sk-1", Deadline: 500 * time.Millisecond},
+		Store:  config.Store{Path: filepath.Join(dir, "data", "tools.db")},
+		Log:    config.Log{Level: slog.LevelDebug},
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
@@ -153,6 +159,10 @@ func TestBadValues(t *testing.T) {
 		"mode":           {"maybe", "2", "shadows"},
 		"memory":         {"maybe", "2", "-1", "yess"},
 		"learn":          {"maybe"},
+		"load_tools":     {"maybe"},
+		"tool_search":    {"on", "-1", "100001", "x"},
+		"strategy":       {"best", "1", "frozen"},
+		"prewarm":        {"maybe"},
 		"tau":            {"x", "NaN", "+Inf", "-inf", "-0.1", "20.01", "1e400", "3,5"},
 		"max_tools":      {"x", "0", "-1", "1001", "14.5", "1e1", "99999999999999999999"},
 		"budget":         {"150", "0s", "-1s", "2m", "x", "1h"},

@@ -61,6 +61,26 @@ func (v value) embedder() (Embedder, error) {
 	return "", errors.New("allowed are auto, builtin, ollama, lemonade, openai and off")
 }
 
+func (v value) strategy() (Strategy, error) {
+	switch s := Strategy(strings.ToLower(v.text)); s {
+	case AutoStrategy, Append, Late, Rebuild, All:
+		return s, nil
+	}
+	return "", errors.New("allowed are auto, append, late, rebuild and all")
+}
+
+// integerOrOff reads a number from 1 to high, and 0 for what switches off.
+func (v value) integerOrOff(high int) (int, error) {
+	if on, ok := parseBool(v.text); ok && !on {
+		return 0, nil
+	}
+	n, err := v.integer(1, high)
+	if err != nil {
+		return 0, fmt.Errorf("allowed is off or a whole number from 1 to %d", high)
+	}
+	return n, nil
+}
+
 func (v value) number(low, high float64) (float64, error) {
 	x, err := strconv.ParseFloat(v.text, 64)
 	if err != nil || math.IsNaN(x) || x < low || x > high {
