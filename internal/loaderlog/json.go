@@ -40,6 +40,11 @@ func (o *object) integer(name string, value int) {
 	o.b = strconv.AppendInt(o.b, int64(value), 10)
 }
 
+func (o *object) boolean(name string, value bool) {
+	o.key(name)
+	o.b = strconv.AppendBool(o.b, value)
+}
+
 func (o *object) number(name string, value float64) {
 	o.key(name)
 	o.b = appendFloat(o.b, value)

@@ -9,6 +9,7 @@ import (
 
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
 )
 
 // Logger writes lines to w. Safe for concurrent use; a line is one write. The nil Logger writes nothing.
@@ -66,6 +67,29 @@ func (l *Logger) Escaped(s session.State, tool string) {
 	o.text("note", "called while hidden; visible from the next request on")
 	o.text("session", s.Session)
 	l.write(append(o.end(), '\n'))
+}
+
+// Answered writes what an answer said of its prompt, beside what was expected: TOOL_LOADER_PREFIX {json}. Token counts; evaluated is null where
+// the engine tells nothing that it follows from.
+func (l *Logger) Answered(p *turn.Plan, v kvcache.Verdict) {
+	if l == nil {
+		return
+	}
+	var o object
+	o.integer("turn", p.Turn)
+	o.integer("prompt_expected", v.Expected.Prompt)
+	o.integer("evaluated_expected", v.Expected.Evaluated)
+	if v.Evaluated > 0 {
+		o.integer("evaluated", v.Evaluated)
+	} else {
+		o.textOrNull("evaluated", "")
+	}
+	o.boolean("estimated", v.Estimated)
+	o.text("lost", v.Expected.Lost)
+	o.boolean("truncated", v.Truncated)
+	o.boolean("contradicted", v.Contradicted)
+	o.text("session", p.Session)
+	l.stamped("TOOL_LOADER_PREFIX ", o.end())
 }
 
 // Ended writes a session's end: TOOL_LOADER_SESSION {json}. The rate is (escapes + loads) / max(turns, 1).
