@@ -37,6 +37,50 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// BenchmarkDecodeHistory has no tools and 200 messages: questions, calls, long results with escapes, answers.
+func BenchmarkDecodeHistory(b *testing.B) {
+	var messages []string
+	for i := range 50 {
+		messages = append(messages,
+			fmt.Sprintf(`{"role":"user","content":"now do the thing number %d, please"}`, i),
+			fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"call_%d","type":"function","function":{"name":"tool_%d","arguments":"{\"path\": \"/tmp/%d\"}"}}]}`, i, i%9, i),
+			fmt.Sprintf(`{"role":"tool","tool_call_id":"call_%d","content":"%s"}`, i, strings.Repeat(`one line of a result, \"quoted\"\n`, 60)),
+			fmt.Sprintf(`{"role":"assistant","content":"%s"}`, strings.Repeat("It has been done as you wanted. ", 20)))
+	}
+	body := []byte(`{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`)
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := chat.Decode(chat.OpenAI, body); err != nil || len(r.Users) != 50 {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkApply makes each kind of edit of a request with 38 tools.
+func BenchmarkApply(b *testing.B) {
+	body := benchBody(38)
+	r, err := chat.Decode(chat.Ollama, body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := chat.Edits{
+		Own:    []chat.OwnTool{own(5)},
+		Hidden: []chat.HiddenTurn{loaded(2, ""), loaded(5, "")},
+		Append: []chat.Appended{{Message: 4, Text: "\n\nOne tool more."}},
+		Bridge: []chat.Bridged{{Message: 2, Bridge: "call_tool"}},
+	}
+	for i := 0; i < len(r.Elements); i += 3 {
+		e.Order = append(e.Order, r.Elements[i].Key)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := chat.Apply(body, r, e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkRender(b *testing.B) {
 	body := benchBody(38)
 	r, err := chat.Decode(chat.Ollama, body)

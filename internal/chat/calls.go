@@ -2,9 +2,10 @@ package chat
 
 // Call is one tool call in an answer.
 type Call struct {
-	Index int    // as the engine numbered it within its choice; 0 where it did not
-	ID    string // "" where the engine gave none; at most 1 KB of it
-	Name  string
+	Index   int    // as the engine numbered it within its choice; 0 where it did not
+	ID      string // "" where the engine gave none; at most 1 KB of it
+	Name    string
+	Bridged bool // the engine called it through the bridge; only a Filter tells
 }
 
 const (
@@ -94,6 +95,9 @@ type calls struct {
 	round  int
 	choice int
 	whole  bool
+
+	traced bool
+	trace  []int // where traced: for each piece the index in all of its call, -1 where there are too many
 }
 
 type slot struct{ choice, index int }
@@ -111,9 +115,13 @@ func (c *calls) add(p piece) {
 	}
 	at := c.find(p)
 	if at < 0 {
-		if at = c.start(p); at < 0 {
-			return
-		}
+		at = c.start(p)
+	}
+	if c.traced {
+		c.trace = append(c.trace, at)
+	}
+	if at < 0 {
+		return
 	}
 	b := &c.all[at]
 	b.round = c.round

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -36,7 +39,7 @@ func Decode(p Protocol, body []byte) (*Request, error) {
 	if body[at] != '{' {
 		return nil, unedited("it is not a JSON object")
 	}
-	top, err := readTop(body, at)
+	top, err := readTop(p, body, at)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +47,16 @@ func Decode(p Protocol, body []byte) (*Request, error) {
 	r.Stream = !top.stream.isAbsent(body) && body[top.stream.start] == 't'
 	if p == Ollama {
 		r.Stream = r.Stream || top.stream.isAbsent(body)
-		r.ContextTokens = contextTokens(body, top.options)
+		r.readOptions(body, top.options)
+	}
+	r.KeepAlive = string(top.keepAlive.of(body))
+	if p == Responses {
+		r.PreviousResponse = top.previous.text(body)
 	}
 	if err := r.readTools(body, top.tools); err != nil {
 		return nil, err
 	}
-	if err := r.readMessages(body, top.messages); err != nil {
+	if err := r.readHistory(body, top.messages, top.system); err != nil {
 		return nil, err
 	}
 	r.readChoice(body, top.choice)
@@ -62,12 +69,21 @@ func unedited(format string, args ...any) error {
 
 // top holds the members of a request that are read; an absent one is empty.
 type top struct {
-	model, stream, options, messages, tools, choice span
+	model, stream, options, keepAlive, system, previous span
+	messages, tools, choice                             span
+}
+
+// messagesKey is the member that holds the conversation.
+func (p Protocol) messagesKey() string {
+	if p == Responses {
+		return "input"
+	}
+	return "messages"
 }
 
 // readTop finds the members of the object at body[at]. The three that decide over the edit may be there once
 // at most, in any letter case; of the others the last one counts, as for most engines.
-func readTop(body []byte, at int) (top, error) {
+func readTop(p Protocol, body []byte, at int) (top, error) {
 	var t top
 	var err error
 	eachField(body, at, func(key []byte, value span) bool {
@@ -81,11 +97,22 @@ func readTop(body []byte, at int) (top, error) {
 		case "options":
 			t.options = value
 			return true
+		case "keep_alive":
+			t.keepAlive = value
+			return true
+		case "previous_response_id":
+			t.previous = value
+			return true
+		case "system", "instructions":
+			if p == Anthropic && key[0] == 's' || p == Responses && key[0] == 'i' {
+				t.system = value
+			}
+			return true
 		}
 		for _, one := range []struct {
 			name string
 			at   *span
-		}{{"messages", &t.messages}, {"tools", &t.tools}, {"tool_choice", &t.choice}} {
+		}{{p.messagesKey(), &t.messages}, {"tools", &t.tools}, {"tool_choice", &t.choice}} {
 			if !bytes.EqualFold(key, []byte(one.name)) {
 				continue
 			}
@@ -104,19 +131,36 @@ func readTop(body []byte, at int) (top, error) {
 	return t, err
 }
 
-// contextTokens returns num_ctx of Ollama's options, 0 where it is no positive number.
-func contextTokens(body []byte, options span) int {
+// readOptions reads those of Ollama's options that belong to the loaded model: another value of one of them loads it anew.
+func (r *Request) readOptions(body []byte, options span) {
 	if !options.isObject(body) {
-		return 0
+		return
 	}
-	n := 0
+	loading := []string{"main_gpu", "num_batch", "num_ctx", "num_gpu", "num_thread", "use_mmap"}
+	values := make([]span, len(loading))
 	eachField(body, options.start, func(key []byte, value span) bool {
-		if string(key) == "num_ctx" {
-			n = count(gjson.ParseBytes(value.of(body)))
+		if i := slices.Index(loading, string(key)); i >= 0 {
+			values[i] = value
 		}
 		return true
 	})
-	return n
+	var said []string
+	for i, value := range values {
+		if value.isAbsent(body) {
+			continue
+		}
+		switch v := gjson.ParseBytes(value.of(body)); {
+		case v.IsBool():
+			said = append(said, loading[i]+"="+v.Raw)
+		case v.Type != gjson.Number:
+		case loading[i] != "num_ctx":
+			said = append(said, loading[i]+"="+strconv.FormatFloat(v.Num, 'g', -1, 64))
+		case count(v) > 0:
+			r.ContextTokens = count(v)
+			said = append(said, "num_ctx="+strconv.Itoa(r.ContextTokens))
+		}
+	}
+	r.Options = strings.Join(said, ",")
 }
 
 // count returns a number of things, 0 where v is no number or out of the range of an int32.

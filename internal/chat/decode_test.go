@@ -22,7 +22,12 @@ func TestProtocolOf(t *testing.T) {
 		"/ollama/api/chat":             chat.Unknown,
 		"/api/chat/":                   chat.Unknown,
 		"/api/generate":                chat.Unknown,
-		"/v1/responses":                chat.Unknown,
+		"/v1/responses":                chat.Responses,
+		"/api/v1/responses":            chat.Responses,
+		"/v1/responses/resp_1":         chat.Unknown,
+		"/v1/messages":                 chat.Anthropic,
+		"/api/v1/messages":             chat.Anthropic,
+		"/v1/messages/count_tokens":    chat.Unknown,
 		"/":                            chat.Unknown,
 		"":                             chat.Unknown,
 		"/toolbelt/v1/select":          chat.Unknown,
@@ -66,6 +71,8 @@ func TestDecodeSaysWhyABodyGoesOnUnedited(t *testing.T) {
 		"nested too deep in objects": {strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000), "deep"},
 		"tools nested too deep":      {`{"tools":[` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `]}`, "deep"},
 		"a million tools":            {`{"tools":[` + strings.Repeat("0,", 1_000_000) + `0]}`, "tools or more"},
+		"a million calls":            {`{"messages":[{"role":"assistant","tool_calls":[` + strings.Repeat("{},", 1_000_000) + `0]}]}`, "too many calls"},
+		"a million calls in all":     {`{"messages":[` + strings.Repeat(`{"tool_calls":[`+strings.Repeat("{},", 9_000)+`0]},`, 100) + `0]}`, "too many calls"},
 		"a million messages":         {`{"messages":[` + strings.Repeat("0,", 1_000_000) + `0]}`, "messages"},
 	} {
 		r, err := chat.Decode(chat.OpenAI, []byte(test.body))
@@ -99,8 +106,8 @@ func TestDecodeWithoutTools(t *testing.T) {
 func TestDecodeReadsTheSmallThings(t *testing.T) {
 	for body, want := range map[string]chat.Request{
 		`{"model":"m:1b"}`: {Protocol: chat.Ollama, Model: "m:1b", Stream: true},
-		`{"stream":false,"options":{"num_ctx":8192}}`:              {Protocol: chat.Ollama, ContextTokens: 8192},
-		`{"stream":null,"options":{"num_ctx":8192.0}}`:             {Protocol: chat.Ollama, Stream: true, ContextTokens: 8192},
+		`{"stream":false,"options":{"num_ctx":8192}}`:              {Protocol: chat.Ollama, Loading: chat.Loading{ContextTokens: 8192}},
+		`{"stream":null,"options":{"num_ctx":8192.0}}`:             {Protocol: chat.Ollama, Stream: true, Loading: chat.Loading{ContextTokens: 8192}},
 		`{"stream":true,"options":null}`:                           {Protocol: chat.Ollama, Stream: true},
 		`{"stream":true,"options":{"num_ctx":-1}}`:                 {Protocol: chat.Ollama, Stream: true},
 		`{"stream":true,"options":{"num_ctx":"9"}}`:                {Protocol: chat.Ollama, Stream: true},
@@ -111,7 +118,9 @@ func TestDecodeReadsTheSmallThings(t *testing.T) {
 		`{"x":{"model":"inner","stream":false},"model":"m"}`:       {Protocol: chat.Ollama, Model: "m", Stream: true},
 		`{"messages":[{"role":1,"content":"x"},{"role":"user"}]} `: {Protocol: chat.Ollama, Stream: true, Users: []string{""}, MessageBytes: 42},
 	} {
-		if got := decode(t, chat.Ollama, body); !reflect.DeepEqual(*got, want) {
+		got := decode(t, chat.Ollama, body)
+		got.History, got.Loading = chat.History{}, chat.Loading{ContextTokens: got.ContextTokens}
+		if !reflect.DeepEqual(*got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", body, *got, want)
 		}
 	}

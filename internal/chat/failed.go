@@ -44,26 +44,6 @@ func (r *results) came(id, name string, content []byte) {
 	}
 }
 
-// idIn returns the object's "id", "" where it has none.
-func idIn(body []byte, object span) string {
-	if !object.isObject(body) {
-		return ""
-	}
-	return fieldOf(body, object, "id").text(body)
-}
-
-// contentHead returns the beginning of a message's text, with the commonest escapes undone: enough to tell an error by. It does not
-// read the rest.
-func contentHead(body []byte, content span) []byte {
-	if !content.isString(body) {
-		return []byte(contentText(body, content))
-	}
-	raw := content.of(body)
-	raw = raw[1:min(len(raw)-1, 1+2*failedHead)]
-	raw = bytes.ReplaceAll(raw, []byte(`\"`), []byte(`"`))
-	return bytes.ReplaceAll(raw, []byte(`\n`), []byte(" "))
-}
-
 const failedHead = 64 // bytes of a result that are looked at
 
 // looksFailed reports whether a tool's result begins like an error: "Error: …", {"error": "…"}, "Traceback …", {"success": false}. An

@@ -41,7 +41,7 @@ func TestResultsThatLookLikeErrors(t *testing.T) {
 		"parts":             {[]string{ask, call("1", "a"), `{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"Error"}]}`}, []string{"a"}},
 		"of nobody":         {[]string{ask, result("9", "error")}, nil},
 		"no text":           {[]string{ask, call("1", "a"), `{"role":"tool","tool_call_id":"1","content":null}`}, nil},
-		"cut in an escape":  {[]string{ask, call("1", "a"), `{"role":"tool","tool_call_id":"1","content":"\u0065rror"}`}, nil},
+		"an escape in it":   {[]string{ask, call("1", "a"), `{"role":"tool","tool_call_id":"1","content":"\u0065rror"}`}, []string{"a"}},
 		"a lone quote mark": {[]string{ask, call("1", "a"), `{"role":"tool","tool_call_id":"1","content":"\""}`}, nil},
 	} {
 		body := `{"messages":[`

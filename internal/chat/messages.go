@@ -1,183 +1,259 @@
 package chat
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
-	"strings"
+
+	"toolbelt/kvcache"
 )
 
 const maxCalled = 8
 
-// readMessages fills in what the conversation tells.
-func (r *Request) readMessages(body []byte, array span) error {
-	if array.isAbsent(body) {
+// history reads the messages of one request, one after the other.
+type history struct {
+	*Request
+	body []byte
+	back results
+	made int    // calls so far
+	many bool   // there are more calls or parts than are read
+	buf  []byte // what a message's hash is over; used again for the next
+	args []byte // arguments that stand in a string, unescaped
+}
+
+// readHistory fills in what the conversation tells.
+func (r *Request) readHistory(body []byte, messages, system span) error {
+	h := history{Request: r, body: body}
+	if !system.isAbsent(body) {
+		h.buf = h.appendText(h.buf, system)
+		r.SystemBytes = len(h.buf)
+		r.TextBytes = len(h.buf)
+	}
+	if messages.isAbsent(body) {
 		return nil
 	}
-	if !array.isArray(body) {
-		return unedited("its \"messages\" is not an array")
+	isText := r.Protocol == Responses && messages.isString(body)
+	if !isText && !messages.isArray(body) {
+		return unedited("its %q is not an array", r.Protocol.messagesKey())
 	}
-	r.MessageBytes = array.end - array.start
+	r.MessageBytes = messages.end - messages.start
+	r.MessagesStart, r.MessagesEnd = messages.start, messages.end
+	if isText {
+		h.read(messages.start)
+		return nil
+	}
 	n := 0
-	var back results
-	eachElement(body, array.start, func(message span) bool {
-		if n++; n > maxMessages {
-			return false
+	walkArray(body, messages.start, func(at int) int {
+		if n++; n > maxMessages || h.many {
+			return len(body)
 		}
-		if message.isObject(body) {
-			r.readMessage(body, message, &back)
-		}
-		return true
+		return h.read(at)
 	})
 	if n > maxMessages {
 		return unedited("it has more than %d messages", maxMessages)
 	}
-	r.Failed = back.failed
+	if h.many {
+		return unedited("its messages have too many calls or parts")
+	}
+	r.Failed = h.back.failed
 	return nil
 }
 
-func (r *Request) readMessage(body []byte, message span, back *results) {
-	var role []byte
-	var content, calls, call, id, name span
-	eachField(body, message.start, func(key []byte, value span) bool {
-		switch string(key) {
-		case "role":
-			if role = nil; value.isString(body) {
-				role = unquote(value.of(body))
-			}
-		case "content":
-			content = value
-		case "tool_calls":
-			calls = value
-		case "function_call":
-			call = value
-		case "tool_call_id":
-			id = value
-		case "tool_name", "name":
-			name = value
+// read takes in the message that begins at body[at], and returns the index after it.
+func (h *history) read(at int) int {
+	f, end := readFields(h.Protocol, h.body, at)
+	m := Message{Start: at, End: end, Role: f.role}
+	const head = 9 // role and length of the text
+	h.buf = append(h.buf[:0], byte(m.Role), 0, 0, 0, 0, 0, 0, 0, 0)
+	h.buf = h.appendText(h.buf, f.content)
+	text := h.buf[head:]
+	binary.LittleEndian.PutUint64(h.buf[1:], uint64(len(text)))
+
+	switch m.Role {
+	case RoleUser:
+		h.results(&f, nil)
+		h.back = results{}
+		h.Users = append(h.Users, h.saidByUser(&f, text))
+		h.Continues = false
+	case RoleTool:
+		h.results(&f, text)
+		h.Continues = len(h.Users) > 0
+	case RoleSystem: // instructions of the app, wherever it puts them
+		h.SystemBytes += len(text)
+	default:
+		h.Continues = h.Continues || f.isObject && len(h.Users) > 0
+	}
+	if m.Role == RoleAssistant || m.Role == RoleOther || m.Role == RoleTool {
+		m.Calls = h.calls(&f)
+	}
+	h.made += len(m.Calls)
+	h.many = f.tooMany || h.made > maxMessages
+	m.Bytes, m.Signs = len(h.buf)-head, kvcache.Signs(h.buf[head:])
+	h.TextBytes += m.Bytes
+	m.Hash = sha256.Sum256(h.buf)
+	h.Messages = append(h.Messages, m)
+	return end
+}
+
+// calls takes in the calls of a message, and adds their names and arguments to what is hashed.
+func (h *history) calls(f *fields) []HistoryCall {
+	spans := f.calls(h.body)
+	if len(spans) == 0 {
+		return nil
+	}
+	calls := make([]HistoryCall, 0, len(spans))
+	for _, c := range spans {
+		call := HistoryCall{ID: c.id.text(h.body), Name: c.name.text(h.body)}
+		calls = append(calls, call)
+		h.sawCall(call.Name)
+		h.back.called(call.ID, call.Name)
+
+		h.buf = append(h.buf, 0)
+		h.buf = append(h.buf, call.Name...)
+		h.buf = append(h.buf, 0)
+		arguments := c.arguments.of(h.body)
+		if c.arguments.isString(h.body) {
+			h.args = appendUnquoted(h.args[:0], arguments)
+			arguments = h.args
 		}
-		return true
-	})
-	switch string(role) {
-	case "user":
-		*back = results{}
-		r.Users = append(r.Users, contentText(body, content))
-		r.Continues = false
+		h.buf = appendCanonical(h.buf, arguments)
+	}
+	return calls
+}
+
+// results takes in what came back of the calls. text is that of the message, where it is one result.
+func (h *history) results(f *fields, text []byte) {
+	if len(f.blocks) == 0 {
+		if text != nil {
+			h.back.came(f.id.text(h.body), f.name.text(h.body), oneLine(text))
+		}
 		return
-	case "system", "developer": // instructions of the app, wherever it puts them
-		return
-	case "tool", "function":
-		back.came(id.text(body), name.text(body), contentHead(body, content))
 	}
-	r.Continues = len(r.Users) > 0
-	if call.isObject(body) {
-		called := fieldOf(body, call, "name")
-		r.sawCall(body, called)
-		back.called("", called.text(body))
+	for _, block := range f.blocks {
+		if block.kind != blockResult {
+			continue
+		}
+		said := []byte("error")
+		if !block.failed {
+			said = oneLine(h.appendText(nil, block.content))
+		}
+		h.back.came(block.id.text(h.body), "", said)
 	}
-	if calls.isArray(body) {
-		eachElement(body, calls.start, func(one span) bool {
-			called := functionName(body, one)
-			r.sawCall(body, called)
-			back.called(idIn(body, one), called.text(body))
-			return true
-		})
+}
+
+// oneLine returns the head of a tool's answer, enough to tell an error by.
+func oneLine(text []byte) []byte {
+	return bytes.ReplaceAll(text[:min(len(text), failedHead)], []byte("\n"), []byte(" "))
+}
+
+// saidByUser returns a user message's text, without what tools gave back in it.
+func (h *history) saidByUser(f *fields, text []byte) string {
+	if !slices.ContainsFunc(f.blocks, func(b block) bool { return b.kind == blockResult }) {
+		return string(text)
 	}
+	var said []byte
+	for _, b := range f.blocks {
+		if b.kind == blockText {
+			if len(said) > 0 {
+				said = append(said, '\n')
+			}
+			said = h.appendText(said, b.content)
+		}
+	}
+	return string(said)
 }
 
 // sawCall moves the name to the front of Called.
-func (r *Request) sawCall(body []byte, name span) {
-	if !name.isString(body) {
+func (r *Request) sawCall(name string) {
+	if name == "" {
 		return
 	}
-	text := unquote(name.of(body))
-	if len(text) == 0 {
-		return
-	}
-	at := slices.IndexFunc(r.Called, func(s string) bool { return s == string(text) })
-	var front string
+	at := slices.Index(r.Called, name)
 	switch {
 	case at >= 0:
-		front = r.Called[at]
 	case len(r.Called) < maxCalled:
 		r.Called = append(r.Called, "")
-		at, front = len(r.Called)-1, string(text)
+		at = len(r.Called) - 1
 	default:
-		at, front = maxCalled-1, string(text)
+		at = maxCalled - 1
 	}
 	copy(r.Called[1:at+1], r.Called[:at])
-	r.Called[0] = front
+	r.Called[0] = name
 }
 
-// functionName finds the name in {"function":{"name"}} or in a flat {"name"}; empty where there is none.
-func functionName(body []byte, object span) span {
-	if !object.isObject(body) {
+// appendText adds a message's text to dst: a string, or the text parts joined by newlines. Images, audio
+// and files are left out. Of Anthropic's blocks, the texts within the results of tools belong to it.
+func (h *history) appendText(dst []byte, content span) []byte {
+	if content.isString(h.body) {
+		return appendUnquoted(dst, content.of(h.body))
+	}
+	if !content.isArray(h.body) {
+		return dst
+	}
+	first := true
+	eachElement(h.body, content.start, func(part span) bool {
+		inner := partText(h.body, part)
+		if inner.end == 0 {
+			return true
+		}
+		if !first {
+			dst = append(dst, '\n')
+		}
+		first = false
+		if inner.isArray(h.body) { // of a tool's result, one level down
+			eachElement(h.body, inner.start, func(part span) bool {
+				if text := partText(h.body, part); text.isString(h.body) {
+					dst = appendUnquoted(dst, text.of(h.body))
+				}
+				return true
+			})
+			return true
+		}
+		dst = appendUnquoted(dst, inner.of(h.body))
+		return true
+	})
+	return dst
+}
+
+// partText returns what holds the text of a part of a message: the string, or the content of a tool's result, which may be an array. Zero for
+// any other part.
+func partText(body []byte, part span) span {
+	if part.isString(body) {
+		return part
+	}
+	if !part.isObject(body) {
 		return span{}
 	}
-	var function, name span
-	eachField(body, object.start, func(key []byte, value span) bool {
-		switch string(key) {
-		case "function":
-			function = value
-		case "name":
-			name = value
-		}
-		return true
-	})
-	if function.isObject(body) {
-		return fieldOf(body, function, "name")
-	}
-	return name
-}
-
-// fieldOf returns an object's field of this name, the last of several, and the zero span where there is none.
-func fieldOf(body []byte, object span, name string) span {
-	var field span
-	eachField(body, object.start, func(key []byte, value span) bool {
-		if string(key) == name {
-			field = value
-		}
-		return true
-	})
-	return field
-}
-
-// contentText returns a message's text: a string, or the text parts joined by newlines. Images, audio
-// and files are left out.
-func contentText(body []byte, content span) string {
-	if !content.isArray(body) {
-		return content.text(body)
-	}
-	var parts []string
-	eachElement(body, content.start, func(part span) bool {
-		switch {
-		case part.isString(body):
-			parts = append(parts, part.text(body))
-		case part.isObject(body):
-			if text, ok := partText(body, part); ok {
-				parts = append(parts, text)
-			}
-		}
-		return true
-	})
-	return strings.Join(parts, "\n")
-}
-
-func partText(body []byte, part span) (string, bool) {
 	var kind []byte
-	var text span
+	var text, content span
 	eachField(body, part.start, func(key []byte, value span) bool {
 		switch string(key) {
 		case "type":
-			if value.isString(body) {
+			if kind = nil; value.isString(body) {
 				kind = unquote(value.of(body))
 			}
 		case "text":
 			text = value
+		case "content":
+			content = value
 		}
 		return true
 	})
 	switch string(kind) {
-	case "text", "input_text", "":
-		return text.text(body), text.isString(body)
+	case "text", "input_text", "output_text", "":
+		if text.isString(body) {
+			return text
+		}
+	case "tool_result":
+		if content.isString(body) || content.isArray(body) {
+			return content
+		}
 	}
-	return "", false
+	return span{}
+}
+
+// is reports whether the value is the string word, without an allocation.
+func (s span) is(body []byte, word string) bool {
+	return s.isString(body) && bytes.Equal(unquote(s.of(body)), []byte(word))
 }

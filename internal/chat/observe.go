@@ -27,17 +27,37 @@ func (s *Scanner) observe(object []byte) {
 	if object[at] != '{' {
 		return
 	}
-	if s.protocol == Ollama {
+	s.read(object, at)
+}
+
+// read takes what a JSON object tells that begins at object[at] and is known to be valid.
+func (s *Scanner) read(object []byte, at int) {
+	switch s.protocol {
+	case Ollama:
 		s.observeOllama(object, at)
-	} else {
+	case Responses:
+		s.observeResponses(object, at)
+	case Anthropic:
+		s.observeAnthropic(object, at)
+	default:
 		s.observeOpenAI(object, at)
 	}
 }
 
 func (s *Scanner) telling(object []byte) bool {
-	words := []string{"tool_calls", "function_call", "\"usage\"", "\"timings\"", "\"error\"", "finish_reason\":\"", "finish_reason\": \""}
-	if s.protocol == Ollama {
+	var words []string
+	switch s.protocol {
+	case Ollama:
 		words = []string{"tool_calls", "prompt_eval", "eval_count", "done_reason", "\"done\":true", "\"done\": true", "\"error\""}
+	case Responses: // all but the pieces of texts
+		if bytes.Contains(object, []byte(`"type":"response.output_text.delta"`)) {
+			return false
+		}
+		words = []string{"output_item", "function_call", "\"response\":", "\"output\"", "\"error\""}
+	case Anthropic: // the same
+		words = []string{"content_block_st", "input_json", "message_", "\"message\"", "\"error\""}
+	default:
+		words = []string{"tool_calls", "function_call", "\"usage\"", "\"timings\"", "\"error\"", "finish_reason\":\"", "finish_reason\": \""}
 	}
 	for _, word := range words {
 		if bytes.Contains(object, []byte(word)) {

@@ -11,7 +11,7 @@ func Render(body []byte, r *Request, order []string) []byte {
 	if len(r.Elements) == 0 || r.ToolsStart >= r.ToolsEnd || r.ToolsEnd > len(body) {
 		return body
 	}
-	kept := arrange(r.Elements, order)
+	kept, _ := arrange(r.Elements, order)
 	if len(kept) == 0 || len(kept) == len(r.Elements) && ascending(kept) {
 		return body
 	}
@@ -32,8 +32,9 @@ func Render(body []byte, r *Request, order []string) []byte {
 	return append(out, body[r.ToolsEnd:]...)
 }
 
-// arrange returns the indexes of the elements in the wanted order.
-func arrange(elements []Element, order []string) []int {
+// arrange returns the indexes of the elements in the wanted order, and how many of them the order has given after each
+// of its names.
+func arrange(elements []Element, order []string) (kept, after []int) {
 	type chain struct{ first, last int }
 	chains := make(map[string]chain, len(elements))
 	next := make([]int, len(elements)) // of the same key; 0: none, as no element follows itself to the front
@@ -47,21 +48,18 @@ func arrange(elements []Element, order []string) []int {
 		c.last = i
 		chains[e.Key] = c
 	}
-	kept := make([]int, 0, len(elements))
+	kept, after = make([]int, 0, len(elements)), make([]int, 0, len(order))
 	for _, key := range order {
-		c, ok := chains[key]
-		if !ok {
-			continue
-		}
-		delete(chains, key)
-		for i := c.first; ; i = next[i] {
-			kept = append(kept, i)
-			if i == c.last {
-				break
+		if c, ok := chains[key]; ok {
+			delete(chains, key)
+			for i := c.first; i != c.last; i = next[i] {
+				kept = append(kept, i)
 			}
+			kept = append(kept, c.last)
 		}
+		after = append(after, len(kept))
 	}
-	return kept
+	return kept, after
 }
 
 func ascending(indexes []int) bool {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"toolbelt/internal/chat"
+	"toolbelt/internal/chat/edittest"
 )
 
 // report is one collected fault of another tool filter or engine, with small inputs that show it.
@@ -91,6 +92,41 @@ func TestReportedRequestsAreEditedInTheirToolsAlone(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no request of a known path")
+	}
+}
+
+func TestReportedRequestsTakeEveryEdit(t *testing.T) {
+	for number, report := range reports(t) {
+		for _, request := range report.Requests {
+			for _, p := range protocols {
+				r := decode(t, p, string(request.Body))
+				ours := edittest.Ours{Names: []string{"load_tools"}}
+				var e chat.Edits
+				if _, _, _, ok := toolsSpan(request.Body); ok {
+					start, end, _, _ := toolsSpan(request.Body)
+					ours.Tools = request.Body[start:end]
+					e.Own = []chat.OwnTool{own(1)}
+					e.Order = []string{}
+				}
+				for i, element := range r.Elements {
+					if i%2 == 0 {
+						e.Order = append(e.Order, element.Key)
+					}
+				}
+				if len(r.Messages) > 0 {
+					e.Hidden = []chat.HiddenTurn{loaded(0, ""), loaded(len(r.Messages), "")}
+					ours.TextInput = request.Body[r.MessagesStart] == '"'
+				}
+				got, err := chat.Apply(request.Body, r, e)
+				if err != nil {
+					t.Fatalf("report %s: %v", number, err)
+				}
+				back, err := edittest.Strip(p.Family(), got, ours)
+				if err != nil || !bytes.Equal(back, request.Body) {
+					t.Errorf("report %s as %s: %v\n got %s\nwant %s", number, p.Family(), err, back, request.Body)
+				}
+			}
+		}
 	}
 }
 

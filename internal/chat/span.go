@@ -128,6 +128,18 @@ func eachElement(b []byte, at int, visit func(value span) bool) {
 	})
 }
 
+// fieldOf returns an object's field of this name, the last of several, and the zero span where there is none.
+func fieldOf(b []byte, object span, name string) span {
+	var field span
+	eachField(b, object.start, func(key []byte, value span) bool {
+		if string(key) == name {
+			field = value
+		}
+		return true
+	})
+	return field
+}
+
 // unquote returns the content of a JSON string, quotes included in raw. It aliases raw where nothing is escaped.
 func unquote(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {

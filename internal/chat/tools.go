@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -20,15 +21,15 @@ func (r *Request) readTools(body []byte, array span) error {
 		return unedited("its \"tools\" is not an array")
 	}
 	r.ToolsStart, r.ToolsEnd = array.start, array.end
-	a := &arena{text: string(array.of(body)), raw: bytes.Clone(array.of(body))}
+	a := &arena{text: string(array.of(body)), raw: bytes.Clone(array.of(body)), protocol: r.Protocol}
 	var opaque map[string]int
 	walkArray(a.raw, 0, func(at int) int {
 		if len(r.Elements) == maxElements {
 			return len(a.raw)
 		}
-		tool, end, ok := a.tool(at)
-		e := Element{Start: array.start + at, End: array.start + end}
-		if ok {
+		f, end := a.element(at)
+		e := Element{Start: array.start + at, End: array.start + end, Deferred: f.deferred}
+		if tool, ok := a.tool(&f, end-at); ok {
 			e.Key = tool.Name
 			r.Tools = append(r.Tools, tool)
 		} else {
@@ -36,6 +37,9 @@ func (r *Request) readTools(body []byte, array span) error {
 				opaque = make(map[string]int)
 			}
 			e.Key = opaqueKey(a.raw[at:end], opaque)
+			if strings.HasPrefix(a.str(f.kind), "tool_search_tool_") {
+				r.ToolSearch = e.Key
+			}
 		}
 		r.Elements = append(r.Elements, e)
 		return end
@@ -60,8 +64,9 @@ func opaqueKey(raw []byte, seen map[string]int) string {
 // arena is one copy of the tools array, of which the tools' texts and schemas are pieces: two
 // allocations for all of them.
 type arena struct {
-	text string
-	raw  []byte
+	text     string
+	raw      []byte
+	protocol Protocol
 }
 
 // str is span.text without an allocation where nothing is escaped.
@@ -78,6 +83,7 @@ type toolFields struct {
 
 	schema     span
 	schemaRank int  // of the schema's key among its spellings, from 1; 0 without a schema
+	deferred   bool // "defer_loading" is true
 	ambiguous  bool // one of type, function, name is there twice, or in other letters: engines differ
 }
 
@@ -111,6 +117,8 @@ func (a *arena) read(at int, f, inner *toolFields) int {
 			f.takeSchema(value, 2)
 		case "input_schema":
 			f.takeSchema(value, 1)
+		case "defer_loading":
+			f.deferred = a.raw[i] == 't'
 		default:
 			for _, name := range []string{"type", "function", "name"} {
 				f.ambiguous = f.ambiguous || bytes.EqualFold(key, []byte(name))
@@ -126,27 +134,40 @@ func (f *toolFields) takeSchema(value span, rank int) {
 	}
 }
 
-// tool reads the element that begins at raw[at] as catalog.ParseTool does, in one pass, and returns the index
-// after it. It reports false where the element is not a function tool with a name, and where it is ambiguous which name it has.
-func (a *arena) tool(at int) (tool catalog.Tool, end int, ok bool) {
+// element reads the element that begins at raw[at], its "function" included, in one pass, and returns the index after it.
+func (a *arena) element(at int) (f toolFields, end int) {
 	if a.raw[at] != '{' {
-		return catalog.Tool{}, skipValue(a.raw, at), false
+		return toolFields{ambiguous: true}, skipValue(a.raw, at)
 	}
-	var f, inner toolFields
+	var inner toolFields
 	end = a.read(at, &f, &inner)
-	if f.ambiguous || !f.kind.isAbsent(a.raw) && a.str(f.kind) != "function" {
-		return catalog.Tool{}, end, false
+	if !f.function.isObject(a.raw) {
+		return f, end
 	}
-	if f.function.isObject(a.raw) {
-		f = inner
+	inner.kind = f.kind
+	inner.ambiguous = inner.ambiguous || f.ambiguous
+	inner.deferred = inner.deferred || f.deferred
+	return inner, end
+}
+
+// tool makes an element of so many bytes a tool, as catalog.ParseTool does. It reports false where the element is not a function
+// tool with a name, and where it is ambiguous which name it has.
+func (a *arena) tool(f *toolFields, length int) (catalog.Tool, bool) {
+	if f.ambiguous || !f.kind.isAbsent(a.raw) && !a.isFunction(a.str(f.kind)) {
+		return catalog.Tool{}, false
 	}
 	name := a.str(f.name)
-	if f.ambiguous || name == "" || name[0] == 0 { // a zero byte begins the keys of other elements
-		return catalog.Tool{}, end, false
+	if name == "" || name[0] == 0 { // a zero byte begins the keys of other elements
+		return catalog.Tool{}, false
 	}
-	tool = catalog.Tool{Name: name, Description: a.str(f.description), Bytes: end - at}
+	tool := catalog.Tool{Name: name, Description: a.str(f.description), Bytes: length}
 	if f.schemaRank > 0 {
 		tool.Schema = catalog.Schema(a.raw[f.schema.start:f.schema.end:f.schema.end])
 	}
-	return tool, end, true
+	return tool, true
+}
+
+// isFunction reports whether a tool of this type is one that the app runs itself, with arguments by a schema.
+func (a *arena) isFunction(kind string) bool {
+	return kind == "function" || kind == "custom" && a.protocol == Anthropic
 }

@@ -22,7 +22,8 @@ const (
 //  2. where there are user messages before it: those and the last, joined by newlines; as many of them as it takes to have 30 words,
 //     at least one, at most 5: what "yes, please" is about was said some messages ago;
 //  3. where the last message has several clauses: up to 6 of them, the last first, then the one before it, then those from the
-//     first on. Each is shorter than the first text.
+//     first on. Each is shorter than the first text;
+//  4. where the last message names a file by its path: that a file is to be read or written, as one more clause.
 //
 // Messages without a word (images only) are passed over. Without any text the result is nil. No text is
 // longer than 8 KB: of a longer one the end is kept, from a rune boundary. Clauses are looked for in the first
@@ -32,7 +33,7 @@ func Window(r *Request) []string {
 	if last == "" {
 		return nil
 	}
-	window := append(make([]string, 0, 2+maxClauses), tail(last, windowBytes))
+	window := append(make([]string, 0, 3+maxClauses), tail(last, windowBytes))
 	if before != "" {
 		window = append(window, tail(before+"\n"+window[0], windowBytes))
 	}
@@ -40,6 +41,9 @@ func Window(r *Request) []string {
 		if len(clause) < len(window[0]) {
 			window = append(window, clause)
 		}
+	}
+	if len(fileClause) < len(window[0]) && hasPath(window[0]) {
+		window = append(window, fileClause)
 	}
 	return window
 }

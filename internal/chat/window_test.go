@@ -39,6 +39,31 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+func TestAPathStandsForAFile(t *testing.T) {
+	const file = "read or write a file"
+	for message, want := range map[string]bool{
+		"Put what you found into /srv/reports/may.md, please":  true,
+		"(see ~/notes for the rest of it, and summarise it)":   true,
+		"what does ./run.sh do when it is given no argument?":  true,
+		"compare it with `../old/run.sh` and tell me":          true,
+		`the list is in "C:\Users\me\list.txt", sort it`:       false,
+		"öffne bitte die Datei /home/jörg/übersicht für mich":  true,
+		"is it true that cats and/or dogs like to swim?":       false,
+		"what does the command /help do in this application?":  false,
+		"read https://example.org/a/b/c.html and tell me":      false,
+		"read example.org/a/b/c.html and tell me what it says": false,
+		"it is 3/4 full, or 12/31/2024 at the latest, ok?":     false,
+		"nothing here ~ or . or / or // or ./ or :\\ at all":   false,
+		"cat /etc/hosts": false, // shorter than the clause: it is as near to a file tool as the clause is
+		"":               false,
+	} {
+		got := chat.Window(&chat.Request{Users: []string{message}})
+		if n := len(got); (n > 0 && got[n-1] == file) != want {
+			t.Errorf("%q: %q, a file: %v", message, got, want)
+		}
+	}
+}
+
 func TestWindowOfALongMessageHasItsClauses(t *testing.T) {
 	message := "Book me a flight to Rome. The meeting is on Monday at nine! Do I need a visa for it? Tell Anna that I come. Water the plants at home; and then play some jazz."
 	want := []string{message,
@@ -111,7 +136,7 @@ func FuzzWindow(f *testing.F) {
 		last = strings.Repeat(last, min(int(times), 200_000/(len(last)+1)))
 		r := &chat.Request{Users: []string{before, last}}
 		got := chat.Window(r)
-		if len(got) > 8 || (len(got) == 0) != (strings.TrimSpace(before+last) == "") {
+		if len(got) > 9 || (len(got) == 0) != (strings.TrimSpace(before+last) == "") {
 			t.Fatalf("%d texts", len(got))
 		}
 		for i, text := range got {

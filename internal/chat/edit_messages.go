@@ -1,0 +1,141 @@
+package chat
+
+// append adds a text to a user or tool message.
+func (p *patch) append(body []byte, r *Request, a Appended) error {
+	m, f, err := message(body, r, a.Message)
+	if err != nil {
+		return err
+	}
+	if m.Role != RoleUser && m.Role != RoleTool {
+		return impossible("message %d is neither of the user nor of a tool", a.Message)
+	}
+	if a.Text == "" {
+		return nil
+	}
+	content, kind := f.content, "text"
+	if r.Protocol == Responses {
+		kind = "input_text"
+	}
+	if r.Protocol == Anthropic && m.Role == RoleTool && len(f.blocks) > 0 {
+		content = f.blocks[len(f.blocks)-1].content
+	}
+	switch {
+	case content.isString(body):
+		p.insert(content.end-1, appendEscaped(nil, a.Text))
+	case content.isArray(body) && r.Protocol != Ollama:
+		last := 0
+		eachElement(body, content.start, func(one span) bool {
+			last = one.end
+			return true
+		})
+		part := appendQuoted([]byte(`{"type":"`+kind+`","text":`), a.Text)
+		part = append(part, '}')
+		if last > 0 {
+			p.insert(last, append([]byte{','}, part...))
+		} else {
+			p.insert(content.start+1, part)
+		}
+	default:
+		return impossible("message %d has no text to add to", a.Message)
+	}
+	return nil
+}
+
+// bridge makes a call in history one of the bridge.
+func (p *patch) bridge(body []byte, r *Request, b Bridged) error {
+	_, f, err := message(body, r, b.Message)
+	if err != nil {
+		return err
+	}
+	calls := f.calls(body)
+	if b.Call < 0 || b.Call >= len(calls) {
+		return impossible("message %d has no call %d", b.Message, b.Call)
+	}
+	call := calls[b.Call]
+	if !call.name.isString(body) {
+		return impossible("call %d of message %d has no name", b.Call, b.Message)
+	}
+	name := call.name.of(body)
+	inner := append([]byte(`{"name":`), name...)
+	bridged := appendQuoted(nil, b.Bridge)
+	switch {
+	case call.arguments.end == 0:
+		key := `,"arguments":`
+		if r.Protocol == Anthropic {
+			key = `,"input":`
+		}
+		bridged = append(append(append(bridged, key...), inner...), '}')
+	case call.arguments.isString(body):
+		p.replace(call.arguments, bridgeString(inner, call.arguments.of(body)))
+	default:
+		inner = append(append(inner, `,"arguments":`...), call.arguments.of(body)...)
+		p.replace(call.arguments, append(inner, '}'))
+	}
+	p.replace(call.name, bridged)
+	return nil
+}
+
+// bridgeString writes a bridged call's arguments as a string, where they were the string old: a JSON object goes in as it is
+// spelt, another text as a string within the string, and an empty one not at all.
+func bridgeString(inner, old []byte) []byte {
+	content := old[1 : len(old)-1]
+	out := appendNested([]byte{'"'}, inner)
+	if len(content) > 0 {
+		out = append(out, `,\"arguments\":`...)
+		if isObject(appendUnquoted(nil, old)) {
+			out = append(out, content...)
+		} else {
+			out = appendNested(out, old)
+		}
+	}
+	return append(out, `}"`...)
+}
+
+// appendNested adds JSON without line breaks as the content of a JSON string.
+func appendNested(dst, json []byte) []byte {
+	for _, c := range json {
+		if c == '"' || c == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// cut takes a text away from the beginning of an assistant message.
+func (p *patch) cut(body []byte, r *Request, c Cut) error {
+	m, f, err := message(body, r, c.Message)
+	if err != nil {
+		return err
+	}
+	if m.Role != RoleAssistant {
+		return impossible("message %d is not of the model", c.Message)
+	}
+	if c.Text == "" {
+		return nil
+	}
+	text := f.content
+	if text.isArray(body) {
+		text = firstText(body, text)
+	}
+	if text.isString(body) {
+		content := body[text.start+1 : text.end-1]
+		if n, ok := prefixLength(content, c.Text); ok {
+			p.replace(span{text.start + 1, text.start + 1 + n}, nil)
+			return nil
+		}
+	}
+	return impossible("message %d does not begin with the text to cut", c.Message)
+}
+
+// firstText returns the string of the first part that has text.
+func firstText(body []byte, parts span) span {
+	var first span
+	eachElement(body, parts.start, func(part span) bool {
+		if text := partText(body, part); text.isString(body) {
+			first = text
+		}
+		return first.end == 0
+	})
+	return first
+}

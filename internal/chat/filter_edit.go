@@ -1,0 +1,134 @@
+package chat
+
+import (
+	"slices"
+	"strconv"
+)
+
+// editor gathers edits of a piece of JSON that is known to be valid.
+type editor struct {
+	b    []byte
+	list []splice
+}
+
+type splice struct {
+	span
+	text []byte
+}
+
+// replace puts text in the place of a value, the last time counts; one that is not there stays away.
+func (e *editor) replace(at span, text []byte) {
+	for i := range e.list {
+		if e.list[i].span == at && at.end > at.start {
+			e.list[i].text = text
+			return
+		}
+	}
+	if at.end > at.start {
+		e.list = append(e.list, splice{at, text})
+	}
+}
+
+// apply appends the edited JSON to dst. Of changes that lie within one another the outermost holds.
+func (e *editor) apply(dst []byte) []byte {
+	slices.SortStableFunc(e.list, func(x, y splice) int {
+		switch {
+		case x.start != y.start:
+			return x.start - y.start
+		case x.end == x.start || y.end == y.start: // what is inserted comes first
+			return x.end - y.end
+		}
+		return y.end - x.end
+	})
+	at := 0
+	for _, c := range e.list {
+		if c.start < at {
+			continue
+		}
+		dst = append(append(dst, e.b[at:c.start]...), c.text...)
+		at = c.end
+	}
+	return append(dst, e.b[at:]...)
+}
+
+// insert puts a member before the others of an object. One that has none but calls, which may be cut, stays as it is.
+func (e *editor) insert(object span, key string, value []byte) {
+	others := false
+	eachField(e.b, object.start, func(key []byte, _ span) bool {
+		others = others || string(key) != "tool_calls"
+		return !others
+	})
+	if !others {
+		return
+	}
+	text := append(append(append([]byte{'"'}, key...), `":`...), value...)
+	at := object.start + 1
+	e.list = append(e.list, splice{span{at, at}, append(text, ',')})
+}
+
+// cut takes members out of the object that begins at b[at]: all that are to go at once, as their commas go with them.
+func (e *editor) cut(at int, unwanted func(key string) bool) {
+	type member struct {
+		span
+		cut bool
+	}
+	var members []member
+	i := skipSpace(e.b, at+1)
+	eachField(e.b, at, func(key []byte, value span) bool {
+		members = append(members, member{span{i, value.end}, unwanted(string(key))})
+		i = skipSpace(e.b, value.end)
+		if i < len(e.b) && e.b[i] == ',' {
+			i = skipSpace(e.b, i+1)
+		}
+		return true
+	})
+	for first := 0; first < len(members); first++ {
+		if !members[first].cut {
+			continue
+		}
+		last := first
+		for last+1 < len(members) && members[last+1].cut {
+			last++
+		}
+		switch {
+		case last+1 < len(members):
+			e.replace(span{members[first].start, members[last+1].start}, nil)
+		case first > 0:
+			e.replace(span{members[first-1].end, members[last].end}, nil)
+		default:
+			e.replace(span{members[first].start, members[last].end}, nil)
+		}
+		first = last
+	}
+}
+
+func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }
+
+// add adds what a round has used.
+func (s *figures) add(round *figures, usage Usage) {
+	s.prompt = usage.PromptTokens
+	s.output += usage.OutputTokens
+	s.total += round.total
+	s.load += round.load
+	s.promptEval += round.promptEval
+	s.eval += round.eval
+}
+
+// raise replaces a number by itself and what earlier rounds came to.
+func (e *editor) raise(at span, more int64) {
+	if n := wholeNumber(e.b, at); n >= 0 && more > 0 && n < 1<<62 && more < 1<<62 {
+		e.replace(at, strconv.AppendInt(nil, n+more, 10))
+	}
+}
+
+// wholeNumber reads a count, -1 where there is none.
+func wholeNumber(b []byte, at span) int64 {
+	if at.end <= at.start {
+		return -1
+	}
+	n, err := strconv.ParseInt(string(at.of(b)), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package chat_test
+
+import (
+	"strings"
+	"testing"
+
+	"toolbelt/internal/chat"
+)
+
+// chunk is an event of OpenAI's chat stream.
+func chunk(id, delta, finish string) string {
+	if finish != "null" {
+		finish = `"` + finish + `"`
+	}
+	return `data: {"id":"` + id + `","object":"chat.completion.chunk","created":1,"choices":[{"index":0,"delta":{` + delta + `},"finish_reason":` + finish + `}]}` + "\n\n"
+}
+
+func usageChunk(id string, prompt, output, total string) string {
+	return `data: {"id":"` + id + `","created":1,"choices":[],"usage":{"prompt_tokens":` + prompt + `,"completion_tokens":` + output + `,"total_tokens":` + total + `}}` + "\n\n"
+}
+
+func says(text string) string { return chunk("x", `"content":"`+text+`"`, "null") }
+
+func calls(entries ...string) string {
+	return chunk("x", `"tool_calls":[`+strings.Join(entries, ",")+`]`, "null")
+}
+
+const (
+	role     = `data: {"id":"x","object":"chat.completion.chunk","created":1,"choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}` + "\n\n"
+	doneLine = "data: [DONE]\n\n"
+)
+
+func TestFilterOpenAIStream(t *testing.T) {
+	stop, toolEnd := chunk("x", "", "stop"), chunk("x", "", "tool_calls")
+	usage := usageChunk("x", "20", "5", "25")
+	load := []string{`{"index":0,"id":"h1","type":"function","function":{"name":"load_tools","arguments":""}}`,
+		`{"index":0,"function":{"arguments":"{\"name\":"}}`, `{"index":0,"function":{"arguments":"\"files\"}"}}`}
+	loads := calls(load[0]) + calls(load[1]) + calls(load[2])
+	read := func(index, id string) string {
+		return calls(`{"index":`+index+`,"id":"`+id+`","type":"function","function":{"name":"read","arguments":""}}`) +
+			calls(`{"index":`+index+`,"function":{"arguments":"{\"a\":"}}`) + calls(`{"index":`+index+`,"function":{"arguments":"1}"}}`)
+	}
+	bridge := calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":""}}`) +
+		calls(`{"index":0,"function":{"arguments":"{\"name\":\"write\",\"arg"}}`) + calls(`{"index":0,"function":{"arguments":"uments\":{\"p\":\"é\",\"n\":1.0}}"}}`)
+	written := calls(`{"index":0,"id":"b1","type":"function","function":{"name":"write","arguments":"{\"p\":\"é\",\"n\":1.0}"}}`)
+	second := func(s string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(s, `"id":"x"`, `"id":"y"`), `"created":1`, `"created":2`)
+	}
+	one := func(want string, rounds ...string) filterTest {
+		return filterTest{protocol: chat.OpenAI, contentType: events, rounds: rounds, want: want, ended: true}
+	}
+	with := func(test filterTest, change func(*filterTest)) filterTest { change(&test); return test }
+	held := func(test filterTest) filterTest { test.held = "load_tools"; return test }
+	passed := func(test filterTest, names string) filterTest { test.passed = names; return test }
+	text := func(test filterTest, text string) filterTest { test.text = text; return test }
+	open := func(test filterTest) filterTest { test.ended = false; return test }
+	runFilterTests(t, map[string]filterTest{
+		"text":      text(one("", role+says("a")+says("b\\u00e9\\n")+stop+usage+doneLine), "abé\n"),
+		"real":      passed(text(one("", role+says("a")+read("0", "c1")+read("1", "c2")+toolEnd+usage+doneLine), "a"), "read read"),
+		"comments":  text(one("", ": ping\r\n\r\nevent: message\r\nid: 7\r\n"+strings.ReplaceAll(role+says("a")+stop+doneLine, "\n", "\r\n")), "a"),
+		"no blanks": passed(one("", strings.ReplaceAll(role+read("0", "c1")+toolEnd+doneLine, "\n\n", "\n")), "read"),
+		"ours, released": open(held(text(one(role+says("a")+stop+usage+doneLine,
+			role+says("a")+loads+toolEnd+usage+doneLine), "a"))),
+		"ours, then text": held(text(one(role+says("a")+says("b")+stop+usageChunk("x", "20", "10", "30")+doneLine,
+			role+says("a")+loads+toolEnd+usage+doneLine, second(role+says("b")+stop+usage+doneLine)), "a")),
+		"ours, then ours, then real": passed(held(one(role+read("0", "c1")+toolEnd+usageChunk("x", "20", "15", "35")+doneLine,
+			role+loads+toolEnd+usage+doneLine, second(role+loads+toolEnd+usage+doneLine), second(role+read("0", "c1")+toolEnd+usage+doneLine))), "read"),
+		"ours, CRLF, then text": held(one(strings.ReplaceAll(role+says("b")+stop+doneLine, "\n", "\r\n"),
+			strings.ReplaceAll(role+loads+toolEnd+doneLine, "\n", "\r\n"), strings.ReplaceAll(second(role+says("b")+stop+doneLine), "\n", "\r\n"))),
+		"ours in one piece, with the role": held(one(chunk("x", `"role":"assistant","content":"b"`, "null")+stop+doneLine,
+			chunk("x", `"role":"assistant","content":"","tool_calls":[{"id":"h1","index":0,"type":"function","function":{"name":"load_tools","arguments":"{}"}}]`, "tool_calls")+doneLine,
+			second(chunk("x", `"role":"assistant","content":"b"`, "null")+stop+doneLine))),
+		"ours before real": passed(held(one(role+read("0", "c2")+toolEnd+usage+doneLine, role+loads+read("1", "c2")+toolEnd+usage+doneLine)), "read"),
+		"ours between real, all numbered 0": passed(held(one(role+calls(`{"index":0,"id":"c1","function":{"name":"a","arguments":"{}"}}`)+calls(`{"index":1,"id":"c2","function":{"name":"b","arguments":"{"}}`)+calls(`{"index":1,"function":{"arguments":"}"}}`)+toolEnd+doneLine,
+			role+calls(`{"index":0,"id":"c1","function":{"name":"a","arguments":"{}"}}`)+calls(`{"index":0,"id":"h1","function":{"name":"load_tools","arguments":"{}"}}`)+
+				calls(`{"index":0,"id":"c2","function":{"name":"b","arguments":"{"}}`)+calls(`{"index":0,"function":{"arguments":"}"}}`)+toolEnd+doneLine)), "a b"),
+		"ours and real in one piece": passed(held(one(calls(`{"index":0,"id":"c2","function":{"name":"b","arguments":"{}"}}`)+toolEnd+doneLine,
+			calls(`{"index":0,"id":"h1","function":{"name":"load_tools","arguments":"{}"}}`, `{"index":1,"id":"c2","function":{"name":"b","arguments":"{}"}}`)+toolEnd+doneLine)), "b"),
+		"ours, the name in pieces": open(held(one(role+stop+doneLine, role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+calls(`{"index":0,"function":{"name":"tools"}}`)+calls(`{"index":0,"function":{"arguments":"{}"}}`)+toolEnd+doneLine))),
+		"real, the name in pieces": passed(one("", role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+calls(`{"index":0,"function":{"name":"toolsets"}}`)+": ping\n\n"+calls(`{"index":0,"function":{"arguments":"{}"}}`)+toolEnd+doneLine), "load_toolsets"),
+		"real without arguments":   passed(one("", role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+toolEnd+doneLine), "load_"),
+		"a call without a name":    one("", role+calls(`{"index":0,"id":"h1","function":{"arguments":"{}"}}`)+toolEnd+doneLine),
+		"bridged":                  passed(one(role+written+toolEnd+doneLine, role+bridge+toolEnd+doneLine), "write*"),
+		"bridged, then real":       passed(one(role+written+read("1", "c2")+toolEnd+doneLine, role+bridge+read("1", "c2")+toolEnd+doneLine), "write* read"),
+		"bridged in one piece, after ours": passed(held(one(role+calls(`{"index":0,"id":"b1","x":1,"function":{"name":"write","arguments":"{\"p\":1}"}}`)+toolEnd+doneLine,
+			role+loads+calls(`{"index":1,"id":"b1","x":1,"function":{"name":"call_tool","arguments":"{\"arguments\":\"{\\\"p\\\":1}\",\"name\":\"write\"}"}}`)+toolEnd+doneLine)), "write*"),
+		"bridged, cut off by the finish": passed(one(role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":\"wr"}}`)+toolEnd+doneLine,
+			role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":"}}`)+calls(`{"index":0,"function":{"arguments":"\"wr"}}`)+toolEnd+doneLine), "call_tool"),
+		"bridged to ours":       open(held(one(role+stop+doneLine, role+strings.ReplaceAll(bridge, "write", "load_tools")+toolEnd+doneLine))),
+		"nothing at all":        with(open(one("", role+stop+usage+doneLine)), func(t *filterTest) { t.empty = true }),
+		"nothing, then text":    with(one(role+says("b")+stop+usageChunk("x", "20", "10", "30")+doneLine, role+stop+usage+doneLine, second(role+says("b")+stop+usage+doneLine)), func(t *filterTest) { t.empty = true }),
+		"thinking alone":        one("", role+chunk("x", `"reasoning_content":"hm"`, "null")+stop+usage+doneLine),
+		"broken off":            open(text(one("", role+says("a")+`data: {"choices":[{"delta":{"con`), "a")),
+		"ours, broken off":      open(held(one(role, role+calls(load[0])+calls(load[1])))),
+		"error in band":         text(one("", role+says("a")+"data: {\"error\":{\"message\":\"gone\"}}\n\n"), "a"),
+		"error event":           text(one("", role+says("a")+"event: error\ndata: {\"message\":\"gone\"}\n\n"), "a"),
+		"ours, then an error":   held(one(role+"data: {\"error\":{\"message\":\"gone\"}}\n\n", role+loads+"data: {\"error\":{\"message\":\"gone\"}}\n\n")),
+		"data in several lines": text(open(held(one("id: 7\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\", \"content\":\"a\"}}]}\n\n"+stop, "id: 7\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\ndata: \"tool_calls\":[{\"function\":{\"name\":\"load_tools\",\"arguments\":\"{}\"}}],\ndata: \"content\":\"a\"}}]}\n\n"+toolEnd))), "a"),
+		"data in several lines, the first without what tells": open(held(one(stop,
+			"data: {\"a\":{}\ndata: ,\"choices\":[{\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"load_tools\",\"arguments\":\"{}\"}}]}}]}\n\n"+toolEnd))),
+		"half an event, then a whole one":     passed(one("", "data: {\"a\":{}\n"+read("0", "c1")+toolEnd), "read"),
+		"half an event, then ours":            open(held(one("data: {\"a\":{}\n"+stop, "data: {\"a\":{}\n"+loads+toolEnd))),
+		"ours, no last blank line, then text": text(held(one(role+says("a")+says("b")+stop, role+loads+strings.TrimSpace(says("a")), role+says("b")+stop)), "a"),
+		"two choices that differ": with(held(text(one(
+			`data: {"choices":[{"index":1,"delta":{"content":"a"}}]}`+"\n\n"+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n"+`data: {"choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}`+"\n\n"+doneLine,
+			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"load_tools","arguments":"{}"}}]}},{"index":1,"delta":{"content":"a"}}]}`+"\n\n"+
+				`data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`+"\n\n"+`data: {"choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}`+"\n\n"+doneLine), "a")),
+			func(t *filterTest) {
+				t.want = strings.Replace(t.want, `{"index":1,"delta":{"content":"a"}}`, `{"index":0,"delta":{}},{"index":1,"delta":{"content":"a"}}`, 1)
+			}),
+		"legacy call":     passed(one("", event(`"function_call":{"name":"load_tools","arguments":"{}"}`)+stop+doneLine), "load_tools"),
+		"what is no JSON": text(one("", "tool_calls\ndata: {\"tool_calls\n\ndata: oops\r\n\r\ndata: {\"a\":\ndata: {}\n\n"+says("a")+stop+doneLine), "a"),
+	})
+}
