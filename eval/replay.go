@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
@@ -285,7 +286,13 @@ func (p *planned) turn(ctx context.Context, r turn.Request) (visible, seed []str
 	return plan.Order(), seed, nil
 }
 
-func (p *planned) used(names []string) { p.planner.Observe(p.last, names) }
+func (p *planned) used(names []string) {
+	var o turn.Outcome
+	for _, name := range names {
+		o.Called = append(o.Called, chat.Call{Name: name})
+	}
+	p.planner.Observe(p.last, o)
+}
 
 // topped shows CORE and what ranks best on the turn, whatever was there before.
 type topped struct {

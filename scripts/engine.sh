@@ -4,7 +4,7 @@
 #
 # usage: scripts/engine.sh build             build what is missing (about 4 minutes and 0.4 GB the first time)
 #        scripts/engine.sh serve PORT        build, then serve on 127.0.0.1:PORT until stopped
-#        scripts/engine.sh with COMMAND…     build, serve on a free port, run COMMAND with ENGINE_URL set, stop
+#        scripts/engine.sh with COMMAND…     build, serve on a free port, run COMMAND with ENGINE_URL and ENGINE_LOG set, stop
 #
 # The models are all-minilm (embeds) and smollm2 (chats). TOOLBELT_ENGINE_DIR is the cache folder.
 set -euo pipefail
@@ -204,7 +204,7 @@ with)
   shift
   build
   start "$models"
-  ENGINE_URL=$url "$@"
+  ENGINE_URL=$url ENGINE_LOG=$log "$@"
   ;;
 *) die "unknown command \"$command\"; usage: scripts/engine.sh build | serve PORT | with COMMAND…" ;;
 esac

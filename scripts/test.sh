@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all tests with the race detector, those against the real engine and the Python clients included, then
+# Runs all tests with the race detector, those against the real engine and with the Python and npm clients included, then
 # every fuzz target for a few seconds. What is missing is built or installed first.
 # usage: scripts/test.sh
 set -euo pipefail
@@ -16,4 +16,10 @@ need_go
 need_c
 TOOLBELT_TEST_PYTHON=$(scripts/python-env.sh)
 export TOOLBELT_TEST_PYTHON
+if command -v npm >/dev/null && node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' 2>/dev/null; then
+  TOOLBELT_TEST_NODE=$(scripts/node-env.sh)
+  export TOOLBELT_TEST_NODE
+else
+  say "there is no Node.js 18 or newer with npm: the tests of npm's clients are skipped"
+fi
 exec scripts/engine.sh with scripts/test.sh inside

@@ -16,6 +16,8 @@ import (
 	"toolbelt/catalog"
 	"toolbelt/config"
 	"toolbelt/embed"
+	"toolbelt/internal/ahead"
+	"toolbelt/internal/engine"
 	"toolbelt/internal/ingest"
 	"toolbelt/internal/learn"
 	"toolbelt/internal/loaderlog"
@@ -24,6 +26,7 @@ import (
 	"toolbelt/internal/sidecar"
 	"toolbelt/internal/sqlite"
 	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
 	"toolbelt/skills"
 )
 
@@ -47,6 +50,10 @@ func policyOf(cfg config.Config) turn.Policy {
 	p := turn.DefaultPolicy()
 	p.Core, p.MaxTools, p.Threshold = cfg.Selection.Core, cfg.Selection.MaxTools, cfg.Selection.Threshold
 	p.Budget, p.Shadow = cfg.Selection.Budget, cfg.Selection.Mode == config.Shadow
+	p.LoadTools, p.ToolSearch = cfg.Selection.LoadTools, cfg.Selection.ToolSearch
+	if cfg.Prefix.Strategy != config.AutoStrategy {
+		p.Strategy = kvcache.Strategy(cfg.Prefix.Strategy)
+	}
 	switch {
 	case cfg.Selection.Mode == config.Off:
 		p.Off = "mode off"
@@ -73,6 +80,9 @@ type wiring struct {
 	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
 	traffic  proxy.Traffic
+	belief   *kvcache.Belief
+	prober   *engine.Prober
+	reader   *ahead.Reader // nil where nothing is selected
 
 	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
@@ -89,6 +99,7 @@ func build(ctx context.Context, cfg config.Config, log *slog.Logger, loader io.W
 }
 
 func (w *wiring) build(ctx context.Context) (err error) {
+	w.belief = kvcache.NewBelief(time.Now)
 	if w.upstream, err = url.Parse(w.cfg.Serve.Upstream); err != nil {
 		return err
 	}
@@ -103,16 +114,17 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	w.readAhead(planner)
 	w.background()
 	var handler *proxy.Handler
 	own, err := sidecar.New(sidecar.Parts{
-		Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log,
+		Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(),
 		Status: func() sidecar.Status { return w.status(handler.Counts()) },
 	})
 	if err != nil {
 		return err
 	}
-	door := proxy.Config{Upstream: w.upstream, Traffic: &w.traffic, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
+	door := proxy.Config{Upstream: w.upstream, Traffic: &w.traffic, Passed: w.passed(planner), Answered: w.answered, Token: w.cfg.Serve.Token.Reveal(), Hosts: w.cfg.Serve.Hosts, EditLimitBytes: w.editLimitBytes}
 	handler, err = proxy.New(door, planner, own, w.log)
 	if err != nil {
 		return err
@@ -175,7 +187,7 @@ func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Recorder: w.lines, QueryKey: key}
+	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Prefix: prefix{w.belief, w}, Recorder: w.lines, QueryKey: key}
 	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Keep: w.db, Log: w.log}
 	if w.neural != nil {
 		parts.Neural, arrays.Neural = w.neural, w.neural
@@ -230,8 +242,8 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 	s := sidecar.Status{
 		Ready: true, Version: version(), Upstream: w.cfg.Serve.Upstream, Mode: string(w.cfg.Selection.Mode),
 		Embedder: embed.Status{State: "off"},
-		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools},
-		Measured: sidecar.Calibrations(w.arrays.Calibrations()),
+		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools, HiddenRounds: counts.HiddenRounds},
+		Measured: sidecar.Calibrations(w.arrays.Calibrations()), Prewarm: w.prewarm(), Models: w.models(),
 	}
 	if conn, err := net.DialTimeout("tcp", hostPort(w.upstream), dialTimeout); err != nil {
 		s.Ready = false
@@ -289,6 +301,10 @@ const (
 func (w *wiring) background() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.work.Go(func() { w.library.Run(ctx, skillsEvery) })
+	if w.reader != nil {
+		w.work.Go(func() { _ = w.prober.Run(ctx) }) // both end with ctx alone
+		w.work.Go(func() { _ = w.reader.Run(ctx) })
+	}
 	w.work.Go(func() { every(ctx, endedEvery, func() { w.logEnded(w.sessions.Ended(false)) }) })
 	w.work.Go(func() {
 		w.prune(ctx)

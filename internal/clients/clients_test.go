@@ -1,5 +1,5 @@
-// Package clients_test drives the daemon, as a program of its own, with the clients that people use: Ollama's
-// and OpenAI's, for Go and for Python.
+// Package clients_test drives the daemon, as a program of its own, with the clients that people use: Ollama's, OpenAI's
+// and Anthropic's, for Go and for Python, and npm's @ai-sdk/openai.
 package clients_test
 
 import (

@@ -39,8 +39,8 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// startDaemon runs the daemon in front of upstream until the test ends and returns its base URL.
-func startDaemon(t *testing.T, upstream string) string {
+// startDaemon runs the daemon in front of upstream until the test ends and returns its base URL. environ are further settings, "NAME=value".
+func startDaemon(t *testing.T, upstream string, environ ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "toolbelt.yaml")
@@ -56,6 +56,7 @@ func startDaemon(t *testing.T, upstream string) string {
 	}
 	cmd.Env = append(cmd.Env, "TOOLBELT_LISTEN=127.0.0.1:0", "TOOLBELT_UPSTREAM="+upstream, "TOOLBELT_EMBEDDER=builtin",
 		"TOOLBELT_CONFIG="+settings, "TOOLBELT_DB="+filepath.Join(dir, "toolbelt.db"))
+	cmd.Env = append(cmd.Env, environ...)
 	log := new(lockedBuffer)
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()

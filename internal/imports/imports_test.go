@@ -26,7 +26,7 @@ type rule struct {
 // below are lists that several rules share.
 var (
 	nouns   = []string{"catalog", "embed"}
-	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "kvcache", "internal/admission", "internal/chat", "internal/learn", "internal/session"}
+	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "kvcache", "internal/admission", "internal/chat", "internal/hatch", "internal/learn", "internal/session"}
 	serving = append([]string{"internal/turn"}, turning...)
 )
 
@@ -40,16 +40,19 @@ func rules() map[string]rule {
 		"skills":             {may: nouns},
 		"kvcache":            {may: []string{"catalog"}},
 		"internal/session":   {may: []string{"catalog"}},
-		"internal/chat":      {may: []string{"catalog"}},
+		"internal/chat":      {may: []string{"catalog", "kvcache"}},
 		"internal/admission": {may: []string{"catalog", "selector", "internal/session"}},
 		"internal/learn":     {may: append([]string{"selector"}, nouns...)},
+		"internal/hatch":     {may: []string{"bundles", "catalog"}},
+		"internal/engine":    {may: []string{"catalog", "kvcache"}},
 		"internal/turn":      {may: turning, tests: []string{"internal/ingest"}},
 
-		"internal/loaderlog": {may: []string{"internal/session", "internal/turn"}},
+		"internal/loaderlog": {may: []string{"kvcache", "internal/session", "internal/turn"}},
 		"internal/ingest":    {may: serving},
-		"internal/sqlite":    {may: []string{"catalog", "embed", "skills", "internal/learn", "internal/session"}},
+		"internal/ahead":     {may: []string{"catalog", "kvcache", "internal/chat", "internal/turn"}},
+		"internal/sqlite":    {may: []string{"catalog", "embed", "kvcache", "skills", "internal/ahead", "internal/learn", "internal/session"}},
 		"internal/proxy":     {may: serving},
-		"internal/sidecar":   {may: serving},
+		"internal/sidecar":   {may: append([]string{"internal/ahead"}, serving...)},
 		"eval":               {may: append([]string{"internal/ingest"}, serving...)},
 
 		"config":       {may: []string{"bundles"}},
@@ -67,13 +70,15 @@ func testPackages() map[string]rule {
 		"skills/skillstest":            {may: []string{"catalog", "embed", "skills"}},
 		"internal/learn/learntest":     {may: []string{"catalog", "embed", "internal/learn"}},
 		"internal/session/sessiontest": {may: []string{"catalog", "internal/session"}},
+		"internal/enginetest":          {},
+		"internal/chat/edittest":       {},
 		"internal/clients":             {may: []string{"catalog"}},
 	}
 }
 
 // everything is what the command wires together.
 func everything() []string {
-	return append([]string{"config", "eval", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite"}, serving...)
+	return append([]string{"config", "eval", "internal/ahead", "internal/engine", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite"}, serving...)
 }
 
 // file is what one Go file imports of this module.

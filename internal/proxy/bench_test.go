@@ -24,8 +24,11 @@ type quickPlanner struct{}
 func (quickPlanner) Plan(_ context.Context, r turn.Request) (*turn.Plan, error) {
 	return firstTwo(r), nil
 }
-func (quickPlanner) Commit(*turn.Plan)            {}
-func (quickPlanner) Observe(*turn.Plan, []string) {}
+func (quickPlanner) Commit(*turn.Plan)                {}
+func (quickPlanner) Observe(*turn.Plan, turn.Outcome) {}
+func (quickPlanner) Again(context.Context, *turn.Plan, turn.Round) (*turn.Plan, error) {
+	return nil, nil
+}
 
 // bigBody is a chat with 38 tools of about 1 KB each, as an app with a few MCP servers sends it.
 func bigBody() string {

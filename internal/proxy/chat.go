@@ -20,6 +20,7 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol cha
 	h.counters.chats.Add(1)
 	if why := unreadable(r); why != "" {
 		h.log.Info("a chat request goes on unedited", "why", why, "path", r.URL.Path)
+		h.passed(nil, session.Identity{})
 		h.pass(w, r)
 		return
 	}
@@ -31,10 +32,11 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol cha
 		}
 		return
 	}
-	x := &exchange{h: h, w: w, begun: len(read.bytes) > 0, whole: read.whole}
+	x := &exchange{h: h, w: w, path: r.URL.Path, header: r.Header, begun: len(read.bytes) > 0, whole: read.whole}
 	out := r.WithContext(r.Context()) // a copy
 	if !read.whole {
 		h.log.Info("a chat request goes on unedited", "why", read.why, "path", r.URL.Path)
+		h.passed(nil, session.Identity{})
 		out.Body = struct {
 			io.Reader
 			io.Closer
@@ -43,8 +45,8 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol cha
 		return
 	}
 	body := read.bytes
-	if x.plan = h.makePlan(r, protocol, body); x.plan != nil {
-		x.protocol = protocol
+	if x.plan, x.streams = h.makePlan(r, protocol, body); x.plan != nil {
+		x.protocol, x.original = protocol, body
 		if len(x.plan.Body) > 0 && !bytes.Equal(x.plan.Body, body) {
 			body, x.edited = x.plan.Body, true
 			h.counters.edited.Add(1)
@@ -74,33 +76,37 @@ func unreadable(r *http.Request) string {
 
 // makePlan returns the plan for a chat request, nil where it is to go on as it came and nothing is to be
 // learned from its answer.
-func (h *Handler) makePlan(r *http.Request, protocol chat.Protocol, body []byte) (plan *turn.Plan) {
+func (h *Handler) makePlan(r *http.Request, protocol chat.Protocol, body []byte) (plan *turn.Plan, streams bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.log.Warn("a chat request goes on unedited: planning panicked", "path", r.URL.Path, "panic", v)
 			plan = nil
+			h.passed(nil, session.Identity{})
 		}
 	}()
 	request, err := chat.Decode(protocol, body)
 	if err != nil {
 		h.log.Info("a chat request goes on unedited", "why", err.Error(), "path", r.URL.Path)
-		return nil
+		h.passed(nil, session.Identity{})
+		return nil, false
 	}
 	h.countTools(len(request.Elements) > 0)
 	if !request.HasTools() {
 		if len(request.Elements) > 0 {
 			h.log.Info("a chat request goes on unedited", "why", "none of its tools is a function with a name", "path", r.URL.Path)
 		}
-		return nil
+		h.passed(request, h.identity(r, request, body))
+		return nil, false
 	}
-	plan, err = h.planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: h.identity(r, request, body)})
+	plan, err = h.planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: h.identity(r, request, body), Answers: true})
 	if err != nil {
+		h.passed(nil, session.Identity{})
 		if !gone(r.Context()) {
 			h.log.Warn("a chat request goes on unedited: no plan could be made", "path", r.URL.Path, "why", err.Error())
 		}
-		return nil
+		return nil, false
 	}
-	return plan
+	return plan, request.Stream
 }
 
 // identity is what the request says about its conversation.

@@ -10,6 +10,7 @@ type counters struct {
 	chats   atomic.Int64
 	edited  atomic.Int64
 	without atomic.Int64
+	hidden  atomic.Int64
 
 	toolless atomic.Int64 // in a row
 	hinted   atomic.Bool
@@ -20,11 +21,12 @@ type Counts struct {
 	Chats        int64 // on the paths of chats
 	Edited       int64 // sent with fewer or reordered tools
 	WithoutTools int64 // that had no tools, or an empty array of them
+	HiddenRounds int64 // times that the engine was asked again within an answer
 }
 
 // Counts returns the counts so far.
 func (h *Handler) Counts() Counts {
-	return Counts{Chats: h.counters.chats.Load(), Edited: h.counters.edited.Load(), WithoutTools: h.counters.without.Load()}
+	return Counts{Chats: h.counters.chats.Load(), Edited: h.counters.edited.Load(), WithoutTools: h.counters.without.Load(), HiddenRounds: h.counters.hidden.Load()}
 }
 
 // countTools notes whether a chat brought tools, and says once why nothing is saved where none does.

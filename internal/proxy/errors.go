@@ -24,8 +24,23 @@ func refuse(status int, message string) *refusal { return &refusal{status, messa
 
 // write answers in the error shape of the path's protocol, so that the app can show the sentence.
 func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
+	text := no.body(r.URL.Path)
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	if no.status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="toolbelt"`)
+	}
+	w.WriteHeader(no.status)
+	if r.Method != http.MethodHead {
+		w.Write(text) // a client that is gone has nobody to tell
+	}
+}
+
+// body is the error in the shape of the path's protocol.
+func (no *refusal) body(path string) []byte {
 	var body any = map[string]string{"error": no.message}
-	if isOpenAI(r.URL.Path) {
+	if isOpenAI(path) {
 		type detail struct {
 			Message string  `json:"message"`
 			Type    string  `json:"type"`
@@ -39,17 +54,7 @@ func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
 	if err != nil { // strings always marshal
 		text = []byte(`{"error":"internal error"}`)
 	}
-	text = append(text, '\n')
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(text)))
-	if no.status == http.StatusUnauthorized {
-		header.Set("WWW-Authenticate", `Bearer realm="toolbelt"`)
-	}
-	w.WriteHeader(no.status)
-	if r.Method != http.MethodHead {
-		w.Write(text) // a client that is gone has nobody to tell
-	}
+	return append(text, '\n')
 }
 
 func isOpenAI(path string) bool {

@@ -24,12 +24,17 @@ type exchange struct {
 	w        http.ResponseWriter
 	protocol chat.Protocol // of a planned chat; Unknown for all else
 
-	plan      *turn.Plan // nil where nothing was planned
+	path      string // as the client wrote it
+	header    http.Header
+	original  []byte     // the client's body, where a plan was made
+	streams   bool       // the client asked for a stream
+	plan      *turn.Plan // the newest; nil where nothing was planned
 	edited    bool       // the body is the plan's
 	started   time.Time  // when the engine was asked
 	begun     bool       // some of the client's body was read before the engine was asked
 	whole     bool       // all of it was
 	committed sync.Once
+	written   atomic.Bool // the engine has the request
 
 	body *watchedBody // the client's as far as it streams, nil where nothing of it does
 }
@@ -147,12 +152,28 @@ func (x *exchange) answer(res *http.Response) error {
 	}
 	x.logError(res)
 	x.endUnread()
+	if res.StatusCode >= http.StatusBadRequest {
+		x.refused()
+	}
+	if x.edited && res.StatusCode == http.StatusOK && isPlain(res.Header) && res.ContentLength <= maxWhole {
+		x.inRounds(res)
+		return nil
+	}
 	s := &stream{ReadCloser: res.Body, x: x, ctx: res.Request.Context()}
 	if x.plan != nil && res.StatusCode == http.StatusOK {
 		s.watch(res.Header)
 	}
 	res.Body = s
 	return nil
+}
+
+// maxWhole is the largest answer of a known length that is looked through as a whole.
+const maxWhole = 32 << 20
+
+// isPlain reports whether an answer's bytes are what they say.
+func isPlain(header http.Header) bool {
+	coding := header.Get("Content-Encoding")
+	return coding == "" || coding == "identity"
 }
 
 // logError writes a line for an error of the engine, and for its refusal of a chat that was planned. The text of
@@ -173,14 +194,32 @@ func (x *exchange) commit() {
 		return
 	}
 	x.committed.Do(func() {
+		x.written.Store(true)
 		defer x.h.survive("keeping the plan")
 		x.h.planner.Commit(x.plan)
 	})
 }
 
+// ended tells whom it concerns that the engine holds the plan's prompt and what it answered.
+func (x *exchange) ended(o turn.Outcome) {
+	if o.Usage.Done {
+		x.h.answered(x.plan, x.path, x.header)
+	}
+}
+
+// refused tells the planner that the engine has not taken the request.
+func (x *exchange) refused() {
+	if x.plan == nil || !x.written.Load() {
+		return
+	}
+	defer x.h.survive("noting that a chat was refused")
+	x.h.planner.Observe(x.plan, turn.Outcome{Refused: true})
+}
+
 // fail answers where the engine did not.
 func (x *exchange) fail(w http.ResponseWriter, r *http.Request, err error) {
 	x.endUnread()
+	x.refused()
 	switch cause := x.body.failure(); {
 	case r.Context().Err() != nil: // the client has gone; nobody reads the answer
 		x.h.log.Info("the client gave up before the engine answered", "after", time.Since(x.started).Round(time.Millisecond), "method", r.Method, "path", r.URL.Path)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,13 +25,15 @@ const patience = 20 * time.Second
 
 // fakePlanner shows the first two tools, and remembers what it was told.
 type fakePlanner struct {
-	plan func(turn.Request) (*turn.Plan, error) // instead of the first two tools
-	late func()                                 // in Commit and Observe, where not nil
+	plan  func(turn.Request) (*turn.Plan, error) // instead of the first two tools
+	late  func()                                 // in Commit and Observe, where not nil
+	again func(*turn.Plan, turn.Round) (*turn.Plan, error)
 
 	mu        sync.Mutex
 	requests  []turn.Request
 	committed int
 	observed  chan []string
+	refused   atomic.Int32
 }
 
 func newFakePlanner() *fakePlanner { return &fakePlanner{observed: make(chan []string, 1000)} }
@@ -66,9 +69,26 @@ func (f *fakePlanner) Commit(*turn.Plan) {
 	f.committed++
 }
 
-func (f *fakePlanner) Observe(_ *turn.Plan, called []string) {
+func (f *fakePlanner) Again(_ context.Context, p *turn.Plan, r turn.Round) (*turn.Plan, error) {
+	if f.again == nil {
+		return nil, nil
+	}
+	return f.again(p, r)
+}
+
+func (f *fakePlanner) Observe(_ *turn.Plan, o turn.Outcome) {
 	if f.late != nil {
 		f.late()
+	}
+	if o.Refused {
+		f.refused.Add(1)
+		return
+	}
+	var called []string
+	for _, c := range o.Called {
+		if !slices.Contains(called, c.Name) {
+			called = append(called, c.Name)
+		}
 	}
 	f.observed <- called
 }

@@ -19,19 +19,23 @@ import (
 
 	"toolbelt/catalog"
 	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
 
 // Planner decides which tools a chat request shows. An error or a panic of any method costs the
-// request nothing but the saving. The three are called from different goroutines, Commit before Observe.
+// request nothing but the saving. The methods are called from different goroutines, for one exchange in turn.
 type Planner interface {
 	// Plan returns the plan for r; its Body is what is sent. r.Body is valid until the exchange ends.
 	Plan(ctx context.Context, r turn.Request) (*turn.Plan, error)
-	// Commit is called once when the plan's body has been written to the engine. It must not block.
+	// Commit is called once for each plan, when its body has been written to the engine. It must not block.
 	Commit(p *turn.Plan)
-	// Observe is called once when the answer with status 200 to a committed plan has ended, was cut or was given up, with the
-	// distinct names of the tools that it called, in order; nil where it called none or could not be read.
-	Observe(p *turn.Plan, called []string)
+	// Again returns the plan of the next round, where a round's answer called tools of ours alone, or came to nothing; nil where the answer is to
+	// end as it is. An error says that there is no answer to those calls.
+	Again(ctx context.Context, p *turn.Plan, r turn.Round) (*turn.Plan, error)
+	// Observe is called once with the newest plan when the answer with status 200 to a committed one has ended, was cut or was given up, or
+	// when the engine has refused the request or gave no answer.
+	Observe(p *turn.Plan, o turn.Outcome)
 }
 
 // Limits of the bodies that are read in order to be edited; what is beyond streams through unedited.
@@ -52,8 +56,16 @@ type Config struct {
 	EditLimitBytes int64    // largest body that is edited; 0 means DefaultEditLimitBytes
 	HeldLimitBytes int64    // bytes of bodies held at one time by all requests; 0 means DefaultHeldLimitBytes
 	Traffic        *Traffic // told of what the engine is asked; nil: nobody wants to know
+	Passed         Passed   // likewise; nil: nobody wants to know
+	Answered       Answered // told of each answer to a plan, after Observe; nil: nobody wants to know
 	Instance       string   // this daemon's name in Via headers, of letters, digits and "-"; random where empty
 }
+
+// Passed is told of each request that makes the engine evaluate a prompt and has no plan: r is nil where the prompt cannot be read. It must not block.
+type Passed func(r *chat.Request, id session.Identity)
+
+// Answered is told of a plan whose answer has ended, with the path and headers that its request came with. It must not block.
+type Answered func(p *turn.Plan, path string, header http.Header)
 
 // Handler is the whole HTTP surface of the daemon. Safe for concurrent use.
 type Handler struct {
@@ -72,6 +84,8 @@ type Handler struct {
 	editLimit int64
 	held      *semaphore.Weighted
 	traffic   *Traffic
+	passed    Passed
+	answered  Answered
 	counters  counters
 }
 
@@ -102,6 +116,12 @@ func New(cfg Config, planner Planner, own http.Handler, logger *slog.Logger) (*H
 	if h.traffic == nil {
 		h.traffic = &Traffic{}
 	}
+	if h.passed = cfg.Passed; h.passed == nil {
+		h.passed = func(*chat.Request, session.Identity) {}
+	}
+	if h.answered = cfg.Answered; h.answered == nil {
+		h.answered = func(*turn.Plan, string, http.Header) {}
+	}
 	return h, nil
 }
 
@@ -130,8 +150,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case protocol != chat.Unknown && r.Method == http.MethodPost:
 		h.serveChat(w, r, protocol)
 	default:
+		if r.Method == http.MethodPost && evaluates(r.URL.Path) {
+			h.passed(nil, session.Identity{})
+		}
 		h.pass(w, r)
 	}
+}
+
+// evaluates reports whether a request on the path, which is no chat's, makes the engine evaluate a prompt.
+func evaluates(path string) bool {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/api"), "/v1")
+	switch path {
+	case "/generate", "/completions", "/completion", "/chat/completions", "/chat", "/responses", "/messages", "/infill":
+		return true
+	}
+	return false
 }
 
 // isOwn reports whether the path is the daemon's.

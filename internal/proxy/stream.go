@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 
 	"toolbelt/internal/chat"
+	"toolbelt/internal/turn"
 )
 
 // stream is the body of an engine's answer. The bytes go through as they come; the scanner of a planned chat
@@ -25,7 +25,7 @@ type stream struct {
 // watch begins to look for tool calls, unless the answer is packed in a way that hides them.
 func (s *stream) watch(header http.Header) {
 	s.watched = true
-	if coding := header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+	if !isPlain(header) {
 		return
 	}
 	defer s.x.h.survive("reading the answer")
@@ -66,21 +66,19 @@ func (s *stream) end() {
 	}
 	s.ended.Do(func() {
 		defer s.x.h.survive("noting the tools called")
-		s.x.h.planner.Observe(s.x.plan, s.calls())
+		o := s.outcome()
+		s.x.h.planner.Observe(s.x.plan, o)
+		s.x.ended(o)
 	})
 }
 
-// calls returns the distinct names of the tools called, in order.
-func (s *stream) calls() (called []string) {
+// outcome is what the answer told.
+func (s *stream) outcome() (o turn.Outcome) {
 	if s.scanner == nil {
-		return nil
+		return o
 	}
 	defer s.x.h.survive("reading the answer")
 	s.scanner.Close()
-	for _, call := range s.scanner.Calls() {
-		if !slices.Contains(called, call.Name) {
-			called = append(called, call.Name)
-		}
-	}
-	return called
+	o.Called, o.Usage = s.scanner.Calls(), s.scanner.Usage()
+	return o
 }

@@ -239,7 +239,7 @@ func TestNothingStaysAfterAStormOfDisconnects(t *testing.T) {
 	url := engine(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		for {
-			if _, err := io.WriteString(w, ollamaDone+"\n"); err != nil || r.Context().Err() != nil {
+			if _, err := io.WriteString(w, `{"model":"m","message":{"role":"assistant","content":"x"},"done":false}`+"\n"); err != nil || r.Context().Err() != nil {
 				return
 			}
 			if http.NewResponseController(w).Flush() != nil {

@@ -13,6 +13,7 @@ type Traffic struct {
 	running int
 	ended   time.Time // of the last request
 	changed chan struct{}
+	busy    chan struct{} // closed when the next request begins
 }
 
 // begin notes a request; the caller calls the result once, when its answer has ended.
@@ -20,6 +21,10 @@ func (t *Traffic) begin() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running++
+	if t.busy != nil {
+		close(t.busy)
+		t.busy = nil
+	}
 	return sync.OnceFunc(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -30,6 +35,21 @@ func (t *Traffic) begin() (end func()) {
 			t.changed = nil
 		}
 	})
+}
+
+// Busy returns a channel that is closed when a request begins, at once where one is running.
+func (t *Traffic) Busy() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running > 0 {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	if t.busy == nil {
+		t.busy = make(chan struct{})
+	}
+	return t.busy
 }
 
 // Quiet returns when no request has been running for so long, or with ctx's error.

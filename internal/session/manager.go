@@ -169,6 +169,28 @@ func (m *Manager) Observe(key string, called []string, exists func(string) bool)
 	return s, hidden
 }
 
+// Load notes tools that the model asked for on a turn beside calls of the app's: they are visible from the next request on.
+func (m *Manager) Load(key string, names []string) {
+	m.mu.Lock()
+	node, ok := m.turns.Get(key)
+	if !ok {
+		m.mu.Unlock()
+		return
+	}
+	s := node.state
+	s.Called = slices.Clone(s.Called)
+	s.Loads++
+	for _, name := range names {
+		if !slices.Contains(s.Called, name) && !slices.ContainsFunc(s.List, func(v Visible) bool { return v.Name == name }) {
+			s.Called = append(s.Called, name)
+		}
+	}
+	now := m.now()
+	m.turns.Add(key, turnNode{s, now})
+	m.mu.Unlock()
+	m.store.save(Record{key, s, now})
+}
+
 // withCalls is the state after these calls.
 func (s State) withCalls(called []string, exists func(string) bool) (next State, hidden, used []string) {
 	next = s

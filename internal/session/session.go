@@ -32,6 +32,7 @@ type Visible struct {
 	Admitted int    `json:"admitted"`          // turn of entry, from 1
 	Matched  int    `json:"matched,omitempty"` // last turn on which it was over the floor, 0 never
 	Used     int    `json:"used,omitempty"`    // last turn on which it was called, 0 never
+	Late     bool   `json:"late,omitempty"`    // a note brought it: it is not in the tools array
 }
 
 // State is what one conversation sees after one turn. It is never changed once committed; the zero
@@ -48,6 +49,11 @@ type State struct {
 	Body     catalog.Hash `json:"-"`                  // of the request that began the turn
 	Policy   string       `json:"policy,omitempty"`   // names the settings that the list was made under
 	Fallback string       `json:"fallback,omitempty"` // why everything was visible, "" where a list was made
+
+	Strategy string   `json:"strategy,omitempty"` // how newly needed tools reach the model (kvcache.Strategy); fixed while the engine holds the list
+	Own      []Own    `json:"own,omitempty"`      // tools of ours in the array, behind CORE
+	Notes    []Note   `json:"notes,omitempty"`    // in the order made
+	Hidden   []Hidden `json:"-"`                  // likewise; kept in memory alone, since they hold the model's words
 
 	Escapes int `json:"escapes"` // hidden tools called, in the whole conversation
 	Loads   int `json:"loads"`   // load_tools calls, likewise

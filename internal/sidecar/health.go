@@ -18,6 +18,8 @@ type Status struct {
 	Mode     string        `json:"mode"`     // "on", "shadow" or "off"
 	Embedder embed.Status  `json:"embedder"` // the engine's; the builtin one is always there
 	Chats    Chats         `json:"chats"`
+	Prewarm  Prewarm       `json:"prewarm"`
+	Models   []Model       `json:"models"`       // what the engine is believed to hold, by model
 	Measured []Calibration `json:"calibrations"` // what unrelated requests come to, for the catalogs seen lately
 }
 
@@ -31,15 +33,38 @@ type Calibration struct {
 	Mean      float64 `json:"mean"`
 	Deviation float64 `json:"deviation"`
 	Floor     float64 `json:"floor"`
+	Generic   int     `json:"generic_requests"` // about the catalog's own subjects
+	Ceiling   float64 `json:"ceiling"`
 }
 
 // Calibrations puts what was measured in JSON's words.
 func Calibrations(list []embed.Measured) []Calibration {
 	out := make([]Calibration, len(list))
 	for i, m := range list {
-		out[i] = Calibration{m.Model.Name, m.Model.Digest, m.Catalog.String(), m.Tools, m.Requests, finite(m.Mean), finite(m.Deviation), finite(m.Floor)}
+		out[i] = Calibration{m.Model.Name, m.Model.Digest, m.Catalog.String(), m.Tools, m.Requests, finite(m.Mean), finite(m.Deviation), finite(m.Floor), m.Generic, finite(m.Ceiling)}
 	}
 	return out
+}
+
+// Prewarm counts the requests that had the engine read ahead.
+type Prewarm struct {
+	On      bool `json:"on"`
+	Done    int  `json:"done"`
+	Dropped int  `json:"dropped"` // ended because a client's request began
+	Failed  int  `json:"failed"`
+	Skipped int  `json:"skipped"` // the model was not loaded, or the same state was read already
+	TookMS  int  `json:"took_ms"`
+}
+
+// Model is what is known of a model and of what the engine holds for it.
+type Model struct {
+	Model    string `json:"model"`
+	Tools    string `json:"tools"`    // where its template puts them
+	Strategy string `json:"strategy"` // how a new tool reaches it
+	Context  int    `json:"context"`  // tokens, 0 unknown
+	Session  string `json:"session"`  // whose prompt is held
+	Tokens   int    `json:"tokens"`   // of it, 0 unknown
+	Lost     string `json:"lost,omitempty"`
 }
 
 // Chats counts the chat requests since the start.
@@ -47,6 +72,7 @@ type Chats struct {
 	All          int64 `json:"all"`
 	Edited       int64 `json:"edited"`
 	WithoutTools int64 `json:"without_tools"`
+	HiddenRounds int64 `json:"hidden_rounds"` // times that the engine was asked again within an answer
 }
 
 // healthz says that the daemon runs, and nothing else: it is open to all.
@@ -59,6 +85,7 @@ func (a *api) healthz(w http.ResponseWriter, _ *http.Request) error {
 func (a *api) readyz(w http.ResponseWriter, _ *http.Request) error {
 	s := a.Status()
 	s.Reasons, s.Measured = present(s.Reasons), present(s.Measured)
+	s.Models = present(s.Models)
 	status := http.StatusOK
 	if !s.Ready {
 		status = http.StatusServiceUnavailable

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"toolbelt/catalog"
+	"toolbelt/internal/ahead"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 	"toolbelt/skills"
@@ -54,16 +55,22 @@ type SkillEditor interface {
 	Remove(ctx context.Context, name string) error
 }
 
-// Parts are what the API works with. All are required but Tools.
+// Prefetcher has the engine read what a message that is still being written would bring. NotFound names an unknown conversation.
+type Prefetcher interface {
+	Prefetch(ctx context.Context, session, draft string) (ahead.Draft, error)
+}
+
+// Parts are what the API works with. All are required but Prefetcher and Tools.
 type Parts struct {
-	Planner   Planner
-	Explainer Explainer
-	Sessions  Sessions
-	Skills    Skills
-	Editor    SkillEditor
-	Status    func() Status
-	Tools     []catalog.Tool // for selections that bring none, in order; nil for none
-	Log       *slog.Logger
+	Planner    Planner
+	Explainer  Explainer
+	Sessions   Sessions
+	Skills     Skills
+	Editor     SkillEditor
+	Status     func() Status
+	Prefetcher Prefetcher     // nil: nothing is read ahead
+	Tools      []catalog.Tool // for selections that bring none, in order; nil for none
+	Log        *slog.Logger
 }
 
 // api serves the routes.
@@ -121,6 +128,7 @@ func (a *api) routes() []route {
 		{"GET", v1 + "openapi.json", a.openAPI},
 		{"POST", v1 + "select", a.selectTools},
 		{"POST", v1 + "explain", a.explain},
+		{"POST", v1 + "prefetch", a.prefetch},
 		{"POST", v1 + "outcomes", a.outcomes},
 		{"GET", v1 + "sessions", a.sessions},
 		{"GET", v1 + "sessions/{id}", a.session},

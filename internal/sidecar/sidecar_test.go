@@ -319,8 +319,8 @@ func TestHealth(t *testing.T) {
 	if list, ok := ready["calibrations"].([]any); !ok || len(list) != 0 {
 		t.Errorf("%v", ready["calibrations"])
 	}
-	r.status.Measured = sidecar.Calibrations([]embed.Measured{{Model: embed.Model{Name: "m", Digest: "d"}, Tools: 7, Requests: 64, Mean: 0.5, Deviation: math.NaN(), Floor: 2.25}})
-	if m := r.call("GET", "/toolbelt/readyz", "", 200)["calibrations"].([]any)[0].(map[string]any); m["model"] != "m" || m["digest"] != "d" || m["tools"] != 7.0 || m["requests"] != 64.0 || m["mean"] != 0.5 || m["deviation"] != 0.0 || m["floor"] != 2.25 {
+	r.status.Measured = sidecar.Calibrations([]embed.Measured{{Model: embed.Model{Name: "m", Digest: "d"}, Tools: 7, Requests: 64, Mean: 0.5, Deviation: math.NaN(), Floor: 2.25, Generic: 30, Ceiling: 5.5}})
+	if m := r.call("GET", "/toolbelt/readyz", "", 200)["calibrations"].([]any)[0].(map[string]any); m["model"] != "m" || m["digest"] != "d" || m["tools"] != 7.0 || m["requests"] != 64.0 || m["mean"] != 0.5 || m["deviation"] != 0.0 || m["floor"] != 2.25 || m["generic_requests"] != 30.0 || m["ceiling"] != 5.5 {
 		t.Errorf("%v", m)
 	}
 	r.status.Ready, r.status.Reasons = false, []string{"the engine's embedder is still opening"}

@@ -22,6 +22,19 @@ type draft struct {
 	hash     catalog.Hash // of the tools array
 	snapshot *Snapshot    // nil until it is known
 	chosen   *chosen      // nil where no list was chosen
+
+	budget kvcache.Budget // of the list
+	remade bool           // the list is made anew, best first: the engine has lost it anyway
+}
+
+// begin settles how the session's list is kept, where it is made from nothing or anew.
+func (d *draft) begin(p *Planner) {
+	s := &d.found.State
+	if d.remade || !s.HasList() {
+		*s = s.Forget()
+		s.Strategy = string(p.ready(d))
+		s.Own = nil
+	}
 }
 
 // answerReserve is the room in the context that is left for the answer and the template's own words, in tokens.
@@ -91,12 +104,26 @@ func (d *draft) places() []admission.Place {
 	return places
 }
 
-// budget is the tokens that the list may take in a request that says how large its context is, and 0 (none) in one that does not.
-func (d *draft) budget() int {
-	if d.request.Chat.ContextTokens <= 0 {
-		return 0
+// tokenBudget is the budget in tokens, 0 for none.
+func (d *draft) tokenBudget() int {
+	tokens := d.budget.Tokens
+	if limit := d.inTokens(d.budget.Bytes); d.budget.Bytes > 0 && (tokens == 0 || limit < tokens) {
+		tokens = max(1, limit)
 	}
-	return max(1, d.request.Chat.ContextTokens-d.request.Chat.MessageBytes/4-answerReserve)
+	return tokens
+}
+
+// inTokens estimates the tokens of so many bytes.
+func (d *draft) inTokens(bytes int) int { return (bytes + 3) / 4 }
+
+// size is the bytes of an element of the array.
+func (d *draft) size(key string) int {
+	for _, e := range d.request.Chat.Elements {
+		if e.Key == key {
+			return e.End - e.Start
+		}
+	}
+	return 0
 }
 
 // openers are the matches that may bring their bundle mates: all but CORE.
@@ -119,14 +146,12 @@ func mateIDs(mates []bundles.Mate) []catalog.ID {
 	return ids
 }
 
-// order is the order to send: what was there stays where it was, what is new follows; elements that are not ours to choose keep their places.
-func (d *draft) order(r admission.Result) []string {
-	previous := d.found.State.Names()
-	wanted := make([]string, 0, len(r.Visible))
-	visible := make(map[string]bool, len(r.Visible))
-	for _, e := range r.Visible {
-		name := d.snapshot.Catalog().Tool(e.ID).Name
-		wanted = append(wanted, name)
+// order is the order to send of the tools that are wanted in the array: what previous had stays where it was, what is new follows; elements that are not ours to
+// choose keep their places.
+func (d *draft) order(previous, tools []string) []string {
+	wanted := slices.Clone(tools)
+	visible := make(map[string]bool, len(tools))
+	for _, name := range tools {
 		visible[name] = true
 	}
 	var fixed []string
@@ -148,13 +173,6 @@ func (d *draft) order(r admission.Result) []string {
 }
 
 // tokens estimates what an element of the array costs.
-func (d *draft) tokens(key string) int {
-	for _, e := range d.request.Chat.Elements {
-		if e.Key == key {
-			return (e.End - e.Start + 3) / 4
-		}
-	}
-	return 0
-}
+func (d *draft) tokens(key string) int { return d.inTokens(d.size(key)) }
 
 func quote(s string) string { return strconv.Quote(s) }

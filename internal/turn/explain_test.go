@@ -159,7 +159,7 @@ func TestExplainLaterInATurn(t *testing.T) {
 	if e := h.explain(later, "set_volume"); e.Visible || e.Verdict != turn.Settled || e.Turn != 1 || e.Signals == nil || e.Signals.Of != 38 {
 		t.Errorf("%+v", e)
 	}
-	h.planner.Observe(first, []string{"set_volume"})
+	h.planner.Observe(first, calls("set_volume"))
 	if e := h.explain(later, "set_volume"); !e.Visible || e.Reason != session.Hatch || !strings.Contains(e.Why, "while it was hidden") {
 		t.Errorf("%+v", e)
 	}

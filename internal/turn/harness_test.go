@@ -22,6 +22,7 @@ import (
 	"toolbelt/internal/ingest"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
 )
 
 // harness is a planner on real parts, with a clock of its own.
@@ -30,6 +31,8 @@ type harness struct {
 	planner  *turn.Planner
 	sessions *session.Manager
 	escaped  []string
+	loaded   []string
+	verdicts []kvcache.Verdict
 	planned  []*turn.Plan
 	mu       sync.Mutex
 	now      time.Time
@@ -45,6 +48,18 @@ func (h *harness) Escaped(_ session.State, tool string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.escaped = append(h.escaped, tool)
+}
+
+func (h *harness) Loaded(_ *turn.Plan, what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.loaded = append(h.loaded, what)
+}
+
+func (h *harness) Answered(_ *turn.Plan, v kvcache.Verdict) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.verdicts = append(h.verdicts, v)
 }
 
 // setup is what a test changes of the default planner.
@@ -207,4 +222,13 @@ func wantSent(t testing.TB, p *turn.Plan, names ...string) {
 			t.Errorf("%q is not sent; sent are %q", n, got)
 		}
 	}
+}
+
+// calls is the outcome of an answer that called these tools.
+func calls(names ...string) turn.Outcome {
+	var o turn.Outcome
+	for _, name := range names {
+		o.Called = append(o.Called, chat.Call{Name: name})
+	}
+	return o
 }

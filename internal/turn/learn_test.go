@@ -38,7 +38,7 @@ func TestWhatAToolWasUsedForBringsItBack(t *testing.T) {
 		t.Fatalf("zq7 is visible before anything is learned: %q", p.Order())
 	}
 	p := h.plan(body(t, tools, "", user(ask)))
-	h.planner.Observe(p, []string{"zq7"})
+	h.planner.Observe(p, calls("zq7"))
 	if err := learner.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestWhatFailedIsNotLearned(t *testing.T) {
 		h, learner := withLearner(t)
 		ask := user("Decalcify the espresso machine before Monday.")
 		first := h.plan(body(t, tools, "", ask))
-		h.planner.Observe(first, []string{"zq7"})
+		h.planner.Observe(first, calls("zq7"))
 		fail(h, first, ask)
 		if err := learner.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -112,9 +112,9 @@ func TestAnAskTellsTheWindowAndWhatWasCalledBefore(t *testing.T) {
 	l := &told{}
 	h := newHarness(t, setup{learner: l})
 	p := h.plan(body(t, tools, "", user(" where is my parcel? ")))
-	h.planner.Observe(p, []string{"track_parcel", "generate_image"}) // the second is hidden
+	h.planner.Observe(p, calls("track_parcel", "generate_image")) // the second is hidden
 	p = h.plan(body(t, tools, "", user("where is my parcel?"), answer("here"), user("play a song")))
-	h.planner.Observe(p, nil)
+	h.planner.Observe(p, calls())
 	h.plan(body(t, tools, "", user("where is my parcel?"), answer("here"), user("play a song"), answer("ok"), user("louder")))
 	if len(l.asks) != 3 {
 		t.Fatalf("asked %d times", len(l.asks))

@@ -8,10 +8,12 @@ import (
 	"toolbelt/internal/session"
 )
 
-// finish writes down the list that was chosen, in the order to send, and the body that holds it.
-func (p *Planner) finish(d *draft, order []string, body []byte) *Plan {
-	plan, o := p.plan(d), d.chosen
-	plan.Body, plan.Embedder = body, o.embedder
+// finish writes down the list that was chosen, and the body that holds it.
+func (p *Planner) finish(d *draft) *Plan {
+	o := d.chosen
+	array, late := p.arrange(d, o.admitted)
+	plan := p.plan(d)
+	plan.Embedder = o.embedder
 	cat := d.snapshot.Catalog()
 	name := func(id catalog.ID) string { return cat.Tool(id).Name }
 	plan.Scores = map[string]float64{}
@@ -36,26 +38,46 @@ func (p *Planner) finish(d *draft, order []string, body []byte) *Plan {
 		}
 	}
 	plan.Admitted, plan.Evicted, plan.Skipped = names(cat, o.admitted.Admitted), names(cat, o.admitted.Evicted), names(cat, o.admitted.Skipped)
-	plan.PrefixKept = prefixKept(d, order)
+	fresh := plan.state.Own == nil && (d.remade || !d.found.State.HasList())
 	plan.state.Embedder = o.embedder
-	plan.state.List = d.list(plan, order, reasons)
+	plan.state.List = d.list(plan, array, late, reasons)
 	plan.state.Called = nil
+	if fresh {
+		plan.state.Own = p.own(d, plan.state)
+	}
+	if news := d.unannounced(late); len(news) > 0 {
+		d.announce(&plan.state, news)
+	}
+	plan.Body = d.render(&plan.state)
 	for _, v := range plan.state.List {
 		if v.Name[0] != 0 {
 			plan.Tools = append(plan.Tools, Tool{v.Name, v.Reason, plan.Scores[v.Name]})
 		}
 	}
+	p.expect(d, plan)
 	return plan
 }
 
-// list is the visible list after the plan.
-func (d *draft) list(plan *Plan, order []string, reasons map[string]session.Reason) []session.Visible {
-	list := make([]session.Visible, 0, len(order))
-	for _, key := range order {
-		v := session.Visible{Name: key, Admitted: plan.Turn, Reason: session.Pin}
-		if i := slices.IndexFunc(d.found.State.List, func(old session.Visible) bool { return old.Name == key }); i >= 0 {
-			v = d.found.State.List[i]
+// unannounced are the names that were not in the list until now.
+func (d *draft) unannounced(late []string) []string {
+	var news []string
+	for _, name := range late {
+		if !slices.ContainsFunc(d.found.State.List, func(v session.Visible) bool { return v.Name == name }) {
+			news = append(news, name)
 		}
+	}
+	return news
+}
+
+// list is the visible list after the plan.
+func (d *draft) list(plan *Plan, array, late []string, reasons map[string]session.Reason) []session.Visible {
+	list := make([]session.Visible, 0, len(array)+len(late))
+	for i, key := range slices.Concat(array, late) {
+		v := session.Visible{Name: key, Admitted: plan.Turn, Reason: session.Pin}
+		if at := slices.IndexFunc(d.found.State.List, func(old session.Visible) bool { return old.Name == key }); at >= 0 {
+			v = d.found.State.List[at]
+		}
+		v.Late = i >= len(array)
 		if why, ok := reasons[key]; ok {
 			v.Reason = why
 		}
@@ -94,7 +116,7 @@ func (p *Planner) plan(d *draft) *Plan {
 	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),
-		threshold: p.policy.Threshold, maxTools: p.policy.MaxTools, state: state, key: d.found.Key,
+		threshold: p.policy.Threshold, maxTools: p.policy.MaxTools, state: state, key: d.found.Key, draft: d,
 		exists: func(name string) bool {
 			return slices.ContainsFunc(elements, func(e chat.Element) bool { return e.Key == name })
 		},
@@ -106,7 +128,8 @@ func (p *Planner) plan(d *draft) *Plan {
 func (p *Planner) fallback(d *draft, why string) *Plan {
 	plan := p.plan(d)
 	plan.Fallback, plan.state.Fallback = why, why
-	plan.state.List, plan.state.Called = nil, nil
+	plan.state = plan.state.Forget()
+	plan.state.List, plan.state.Called, plan.state.Own = nil, nil, nil
 	seen := map[string]bool{}
 	for _, t := range d.request.Chat.Tools {
 		if !seen[t.Name] {
@@ -114,6 +137,8 @@ func (p *Planner) fallback(d *draft, why string) *Plan {
 			plan.Tools = append(plan.Tools, Tool{Name: t.Name, Reason: session.Kept})
 		}
 	}
+	plan.prompt = promptOf(d.request.Body, d.request.Chat, plan.state.Session, plan.state.App)
+	plan.Expected = p.Prefix.Expect(plan.prompt)
 	return plan
 }
 
@@ -141,43 +166,32 @@ func (p *Planner) repeat(d *draft) *Plan {
 	return p.unchanged(d)
 }
 
-// unchanged sends the session's list again, with pins and hatches that it lacks appended.
+// unchanged sends the session's list again, with pins and hatches that it lacks brought in.
 func (p *Planner) unchanged(d *draft) *Plan {
 	plan := p.plan(d)
 	state := &plan.state
 	state.List = slices.Clone(state.List)
-	listed := func(name string) bool {
-		return slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == name })
-	}
-	add := func(name string, why session.Reason, used int) {
-		if plan.exists(name) && !listed(name) {
-			state.List = append(state.List, session.Visible{Name: name, Reason: why, Admitted: plan.Turn, Used: used})
-			plan.Admitted = append(plan.Admitted, name)
+	called := state.Called
+	plan.Admitted = append(p.bring(d, state, called, session.Hatch), p.bring(d, state, d.pins(), session.Pin)...)
+	for i, v := range state.List {
+		if slices.Contains(called, v.Name) {
+			state.List[i].Used = max(v.Used, d.calledTurn())
 		}
-	}
-	for _, name := range state.Called {
-		add(name, session.Hatch, d.calledTurn())
-	}
-	for _, name := range d.pins() {
-		add(name, session.Pin, 0)
 	}
 	state.Called = nil
-	var order []string
-	for _, v := range state.List {
-		order = append(order, v.Name)
-		if v.Name[0] != 0 && plan.exists(v.Name) {
-			plan.Tools = append(plan.Tools, Tool{Name: v.Name, Reason: v.Reason})
-		}
-	}
 	for _, e := range d.request.Chat.Elements {
-		if !e.Selectable() && !listed(e.Key) {
-			order = append(order, e.Key)
+		if !e.Selectable() && !slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == e.Key }) {
 			state.List = append(state.List, session.Visible{Name: e.Key, Reason: session.Pin, Admitted: plan.Turn})
 		}
 	}
 	plan.Repeated = d.found.Same && len(plan.Admitted) == 0
 	plan.Embedder = state.Embedder
-	plan.PrefixKept = prefixKept(d, order)
-	plan.Body = chat.Render(d.request.Body, d.request.Chat, order)
+	plan.Body = d.render(state)
+	for _, v := range state.List {
+		if v.Name[0] != 0 && plan.exists(v.Name) {
+			plan.Tools = append(plan.Tools, Tool{Name: v.Name, Reason: v.Reason})
+		}
+	}
+	p.expect(d, plan)
 	return plan
 }

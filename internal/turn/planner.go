@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"hash/maphash"
+	"math"
 	"slices"
 	"time"
 
@@ -44,9 +45,11 @@ type Skills interface {
 type Recorder interface {
 	Planned(*Plan)
 	Escaped(s session.State, tool string)
+	Loaded(p *Plan, what string)         // the model asked for a tool or a bundle, "" where it does not exist
+	Answered(p *Plan, v kvcache.Verdict) // an answer ended: what its prompt came to
 }
 
-// Parts are what a Planner works with. All but Neural, Skills, Learner and Recorder are required.
+// Parts are what a Planner works with. All but Neural, Skills, Learner, Prefix and Recorder are required.
 type Parts struct {
 	Sessions  *session.Manager
 	Snapshots Snapshots
@@ -54,6 +57,7 @@ type Parts struct {
 	Neural    Neural
 	Skills    Skills
 	Learner   Learner
+	Prefix    Prefix
 	Recorder  Recorder
 	QueryKey  []byte // of the query hash in the log
 	Now       func() time.Time
@@ -78,6 +82,9 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	}
 	if parts.Learner == nil {
 		parts.Learner = learn.None{}
+	}
+	if parts.Prefix == nil {
+		parts.Prefix = noPrefix{}
 	}
 	arrays, _ := lru.New[string, func(string) bool](maxOutcomes) // fails for sizes below 1 only
 	return &Planner{Parts: parts, policy: policy, under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
@@ -105,7 +112,7 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 		return nil, err
 	}
 	if p.policy.Shadow {
-		plan.Body = r.Body
+		plan.Body, plan.shadow = r.Body, true
 	}
 	plan.Elapsed = p.Now().Sub(started)
 	if p.Recorder != nil && !plan.Repeated {
@@ -128,7 +135,19 @@ func (p *Planner) underPolicy(f session.Found) session.Found {
 // draft begins a plan. The conversation is locked.
 func (p *Planner) draft(r Request) *draft {
 	found := p.underPolicy(p.Sessions.Find(r.Identity))
-	return &draft{request: r, found: found, core: p.core(found), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+	d := &draft{request: r, found: found, core: p.core(found), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+	if !d.anchored() {
+		d.found.State = d.found.State.Forget()
+	}
+	d.budget = p.room(d)
+	d.remade = p.lost(d) || d.found.State.Policy != p.under
+	return d
+}
+
+// room is what the list may take of the context, where anybody knows how large that is.
+func (p *Planner) room(d *draft) kvcache.Budget {
+	r := d.request.Chat
+	return kvcache.Room(p.facts(d), r.ContextTokens, d.inTokens(r.TextBytes), answerReserve)
 }
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
@@ -164,6 +183,8 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 		return p.unchanged(d), nil
 	case d.request.Chat.Choice == chat.NoTools:
 		return p.fallback(d, "tool_choice none"), nil
+	case p.ready(d) == kvcache.All:
+		return p.fallback(d, "strategy all"), nil
 	}
 	return p.make(ctx, d)
 }
@@ -178,10 +199,9 @@ func (p *Planner) make(ctx context.Context, d *draft) (*Plan, error) {
 		return p.retreat(d, errLanguage), nil
 	}
 	ask := p.learned(d, query, &scores)
+	d.begin(p)
 	d.chosen = p.choose(d, scored{scores, query, p.recall(d, query), embedder})
-	order := d.order(d.chosen.admitted)
-	body := chat.Render(d.request.Body, d.request.Chat, order)
-	plan := p.finish(d, order, body)
+	plan := p.finish(d)
 	plan.ask = ask
 	return plan, nil
 }
@@ -308,16 +328,23 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 		Matches:    matches,
 		Mates:      mateIDs(mates),
 		Previous:   d.places(),
-		PrefixLost: d.found.Idle > session.PrefixIdle,
+		PrefixLost: d.remade,
 		Limits: admission.Limits{
 			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
-			Tokens: d.budget(),
+			Tokens: d.tokenBudget(),
 			Cost:   func(id catalog.ID) int { return cat.Tool(id).EstimatedTokens() },
 			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
 		},
 	}
 	if embedder != d.found.State.Embedder {
 		in.Limits.Delta = 0
+	}
+	switch how := p.how(d, d.found.State); {
+	case d.remade:
+	case how == kvcache.Late: // nothing can leave a frozen array, nor the text of a message
+		in.Limits.Overflow = cat.Len()
+	case how == kvcache.Frozen:
+		in.Limits.Newcomer = math.MaxFloat64
 	}
 	if len(in.Previous) == 0 { // a list that exists is never seeded
 		in.Seed = p.seed(d)
@@ -341,17 +368,12 @@ const seedTools = 3
 
 // Commit keeps the plan's list. Call it when the request has been written upstream.
 func (p *Planner) Commit(plan *Plan) {
+	p.Prefix.Sent(plan.prompt)
 	p.Sessions.Commit(plan.key, plan.state)
 	p.arrays.Add(plan.key, plan.exists)
 	if plan.ask.Tools != nil {
 		p.Learner.Asked(plan.key, plan.ask)
 	}
-}
-
-// Observe counts the tools that the answer to the plan's request called; call it once, when the stream has ended. A
-// hidden one is an escape hatch, and visible from the next request on.
-func (p *Planner) Observe(plan *Plan, called []string) {
-	p.observe(plan.key, called, plan.exists)
 }
 
 // ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
@@ -409,7 +431,15 @@ func (p *Planner) querySHA(users []string) string {
 	return hex.EncodeToString(mac.Sum(nil))[:12]
 }
 
-// prefixKept is what an engine that holds the previous list can reuse of the next.
-func prefixKept(d *draft, order []string) int {
-	return kvcache.PrefixTokens(d.found.State.Names(), order, d.tokens)
+// expect fills in what follows from the plan's edits: our tools that are there, and what the request is expected to cost the engine.
+func (p *Planner) expect(d *draft, plan *Plan) {
+	plan.Own = nil
+	for _, o := range plan.state.Own {
+		plan.Own = append(plan.Own, o.Name)
+	}
+	plan.prompt = d.prompt(d.edits(plan.state))
+	plan.Expected = p.Prefix.Expect(plan.prompt)
+	if plan.PrefixKept = plan.Expected.Kept; p.Prefix == (noPrefix{}) {
+		plan.PrefixKept = kvcache.PrefixTokens(d.found.State.Array(), plan.state.Array(), d.tokens)
+	}
 }

@@ -201,7 +201,7 @@ func TestWithoutAListAFailingEmbedderShowsEverything(t *testing.T) {
 				t.Errorf("%d tools are visible", len(p.Tools))
 			}
 			hidden := h.escaped
-			h.planner.Observe(p, []string{"send_text_message"})
+			h.planner.Observe(p, calls("send_text_message"))
 			if len(h.escaped) > len(hidden) {
 				t.Error("a call during fallback counts as an escape hatch")
 			}
@@ -282,7 +282,7 @@ func TestAHiddenCallCountsAndMakesTheToolVisible(t *testing.T) {
 	if reason(first, "generate_image") != "" {
 		t.Fatalf("generate_image is visible: %q", first.Order())
 	}
-	h.planner.Observe(first, []string{"generate_image", "no_such_tool"})
+	h.planner.Observe(first, calls("generate_image", "no_such_tool"))
 	if !slices.Equal(h.escaped, []string{"generate_image"}) {
 		t.Errorf("escaped %q", h.escaped)
 	}
@@ -486,7 +486,7 @@ func TestConversationsOfOneAppShareTheirCore(t *testing.T) {
 	h := newHarness(t, setup{})
 	for i := range 3 {
 		p := h.plan(body(t, tools, "", user(fmt.Sprintf("conversation %d: where is my parcel?", i))))
-		h.planner.Observe(p, []string{"track_parcel"})
+		h.planner.Observe(p, calls("track_parcel"))
 	}
 	h.now = h.now.Add(time.Hour)
 	p := h.plan(body(t, tools, "", user("what is on television?")))

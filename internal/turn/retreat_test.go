@@ -93,7 +93,7 @@ func TestAnAnswerThatEndsWhileTheNextRequestIsPlanned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.planner.Observe(first, []string{"track_parcel", "generate_image"})
+	h.planner.Observe(first, calls("track_parcel", "generate_image"))
 	h.planner.Commit(second)
 	s, _ := h.sessions.Get(first.Session)
 	used := slices.IndexFunc(s.List, func(v session.Visible) bool { return v.Name == "track_parcel" && v.Used == 1 })

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"toolbelt/internal/ahead"
+	"toolbelt/internal/chat"
+	"toolbelt/internal/engine"
+	"toolbelt/internal/proxy"
+	"toolbelt/internal/session"
+	"toolbelt/internal/sidecar"
+	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
+)
+
+// readAhead makes what knows the engine's cache and has it read ahead. Where nothing is selected there is nothing to know.
+func (w *wiring) readAhead(planner *turn.Planner) {
+	if policyOf(w.cfg).Off != "" {
+		return
+	}
+	client := engine.Client{Base: w.upstream, HTTP: http.DefaultClient}
+	w.prober = engine.NewProber(client, w.db, w.belief, &w.traffic, engine.Options{
+		Log: w.log, OnLoad: func(model string) { w.reader.Loaded(model) },
+	})
+	policy := kvcache.DefaultWarmPolicy()
+	policy.Off = !w.cfg.Prefix.Prewarm || policyOf(w.cfg).Shadow
+	cfg := ahead.Config{
+		Upstream: w.upstream, Loaded: w.prober.Loaded, Belief: w.belief, Quiet: &w.traffic, Policy: policy, Drafter: planner, Now: time.Now, Log: w.log,
+	}
+	if w.cfg.Selection.Learn {
+		cfg.Store = w.db
+	}
+	w.reader = ahead.New(cfg)
+}
+
+// prefetcher is the reader as the sidecar sees it: no interface of nothing.
+func (w *wiring) prefetcher() sidecar.Prefetcher {
+	if w.reader == nil {
+		return nil
+	}
+	return w.reader
+}
+
+// prefix is the belief as the planner sees it; what is sent is told to whom it concerns.
+type prefix struct {
+	*kvcache.Belief
+	w *wiring
+}
+
+// Sent implements turn.Prefix.
+func (p prefix) Sent(prompt kvcache.Prompt) {
+	p.Belief.Sent(prompt)
+	if p.w.reader != nil {
+		p.w.prober.Saw(prompt.Model)
+		p.w.reader.Passed(prompt.Model, true)
+	}
+}
+
+// passed notes what the engine is asked without a plan.
+func (w *wiring) passed(planner *turn.Planner) proxy.Passed {
+	return func(r *chat.Request, id session.Identity) {
+		if r != nil {
+			planner.Passed(r, id)
+			if w.reader != nil {
+				w.reader.Passed(r.Model, false)
+			}
+			return
+		}
+		for _, held := range w.belief.Held() { // of which model nobody knows
+			w.belief.Foreign(held.Model, time.Now())
+		}
+		if w.reader != nil {
+			w.reader.PassedUnread()
+		}
+	}
+}
+
+// answered notes that the engine holds a conversation.
+func (w *wiring) answered(p *turn.Plan, path string, header http.Header) {
+	if w.reader != nil {
+		w.reader.Answered(p, path, header)
+	}
+}
+
+// prewarm are the counts of what was read ahead.
+func (w *wiring) prewarm() sidecar.Prewarm {
+	if w.reader == nil {
+		return sidecar.Prewarm{}
+	}
+	s := w.reader.Stats()
+	return sidecar.Prewarm{On: w.cfg.Prefix.Prewarm, Done: s.Done, Dropped: s.Dropped, Failed: s.Failed, Skipped: s.Skipped, TookMS: int(s.Took.Milliseconds())}
+}
+
+// models is what the engine is believed to hold.
+func (w *wiring) models() []sidecar.Model {
+	var list []sidecar.Model
+	for _, held := range w.belief.Held() {
+		f := w.belief.Facts(held.Model, 0)
+		list = append(list, sidecar.Model{
+			Model: held.Model, Tools: f.Placement.String(), Strategy: string(kvcache.Choose(f, kvcache.LateFrom)), Context: f.Context,
+			Session: held.Session, Tokens: held.Tokens, Lost: held.Lost,
+		})
+	}
+	return list
+}

@@ -1,0 +1,273 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"toolbelt/internal/chat"
+	"toolbelt/internal/turn"
+)
+
+// rounds is the body of an answer to an edited chat. Where the model calls tools of ours alone, they are answered here and
+// the engine is asked again, and what it says then goes on in the same answer: the client sees one. Read and Close are not called at the same time.
+type rounds struct {
+	x      *exchange
+	res    *http.Response // the engine's newest answer
+	filter *chat.Filter
+	plain  bool // one JSON document: nothing is sent before its end
+
+	raw    []byte // of a plain answer's round, in case that the filter panics
+	broken bool   // the filter panicked: what comes goes on as it is
+	buf    []byte
+	ready  []byte // for the client, from off on
+	off    int
+	err    error // what Read returns behind ready, nil while the answer goes on
+
+	asked   int // rounds after the first
+	outcome turn.Outcome
+	told    sync.Once
+}
+
+// isDocument reports whether an answer of this type is one JSON document.
+func isDocument(contentType string) bool {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	return strings.TrimSpace(kind) == "application/json"
+}
+
+// inRounds gives res a body that answers calls of our tools. A plain answer is read to its end here, since its length must be known.
+func (x *exchange) inRounds(res *http.Response) {
+	kind := res.Header.Get("Content-Type")
+	r := &rounds{x: x, res: copyOf(res), filter: chat.NewFilter(x.protocol, kind, x.plan.Filter()), plain: res.ContentLength >= 0 || !x.streams && isDocument(kind), buf: make([]byte, copyBufferBytes)}
+	if !r.plain {
+		res.Body = r
+		res.ContentLength = -1
+		res.Header.Del("Content-Length")
+		return
+	}
+	for r.err == nil {
+		r.fill()
+	}
+	if r.res.StatusCode != http.StatusOK { // a later round's answer instead of ours
+		res.StatusCode, res.Status, res.Header, res.Body, res.ContentLength = r.res.StatusCode, r.res.Status, r.res.Header, r.res.Body, r.res.ContentLength
+		r.tell()
+		return
+	}
+	if r.err == io.EOF && res.ContentLength >= 0 {
+		res.ContentLength = int64(len(r.ready))
+		res.Header.Set("Content-Length", strconv.Itoa(len(r.ready)))
+	}
+	res.Body = r
+}
+
+// copyOf keeps what the client's answer is changed in.
+func copyOf(res *http.Response) *http.Response {
+	c := *res
+	return &c
+}
+
+func (r *rounds) Read(p []byte) (int, error) {
+	for r.off == len(r.ready) {
+		if r.err != nil {
+			r.tell()
+			return 0, r.err
+		}
+		r.ready, r.off = r.ready[:0], 0
+		r.fill()
+	}
+	n := copy(p, r.ready[r.off:])
+	r.off += n
+	return n, nil
+}
+
+func (r *rounds) Close() error {
+	if r.err == nil { // given up by the client
+		r.note(r.end())
+	}
+	r.tell()
+	return r.res.Body.Close()
+}
+
+// fill takes the next piece of the engine's answer.
+func (r *rounds) fill() {
+	n, err := r.res.Body.Read(r.buf)
+	if n > 0 {
+		r.take(r.buf[:n])
+	}
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		r.endRound()
+	default:
+		r.note(r.end())
+		r.release()
+		if r.err = err; !gone(r.res.Request.Context()) {
+			r.x.h.log.Warn("the engine broke off its answer", "engine", r.x.h.upstream.Host, "why", reason(err))
+		}
+	}
+}
+
+// take gives the filter the next bytes. After a panic of it the engine's own go to the client.
+func (r *rounds) take(p []byte) {
+	if r.broken {
+		r.ready = append(r.ready, p...)
+		return
+	}
+	if r.plain {
+		r.raw = append(r.raw, p...)
+	}
+	before := len(r.ready)
+	defer r.unfiltered(func() {
+		if r.ready = append(r.ready[:before], p...); r.plain {
+			r.ready = append(r.ready[:0], r.raw...)
+		}
+	})
+	r.ready = r.filter.Write(r.ready, p)
+}
+
+// end is the filter's End, and release its Release.
+func (r *rounds) end() (v chat.Verdict) {
+	if r.broken {
+		return v
+	}
+	defer r.unfiltered(func() { v, r.ready = chat.Verdict{}, append(r.ready, r.raw...) })
+	return r.filter.End()
+}
+
+func (r *rounds) release() {
+	if r.broken {
+		return
+	}
+	defer r.unfiltered(func() { r.ready = append(r.ready[:0], r.raw...) })
+	r.ready = r.filter.Release(r.ready)
+}
+
+// unfiltered survives a panic of the filter, and does without it from then on. To be deferred.
+func (r *rounds) unfiltered(instead func()) {
+	if v := recover(); v != nil {
+		r.x.h.log.Warn("panic; the request goes on without", "doing", "reading the answer", "panic", v)
+		r.broken = true
+		instead()
+	}
+}
+
+// endRound ends the answer, or asks the engine again.
+func (r *rounds) endRound() {
+	verdict := r.end()
+	r.note(verdict)
+	next, again := r.again(verdict)
+	if !again {
+		r.release()
+		r.err = io.EOF
+		return
+	}
+	r.asked++
+	r.x.h.counters.hidden.Add(1)
+	res, err := r.ask(next)
+	switch {
+	case err != nil:
+		r.fail(unreachable(r.x.h.upstream, err))
+	case res.StatusCode != http.StatusOK && r.plain:
+		r.replace(res)
+		r.err = io.EOF
+	case res.StatusCode != http.StatusOK:
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // what was read before a failure is the best there is
+		res.Body.Close()
+		r.fail(fmt.Sprintf("the engine answered %s: %s", res.Status, bytes.TrimSpace(text)))
+	default:
+		r.replace(res)
+		r.filter.Next(res.Header.Get("Content-Type"))
+	}
+}
+
+func (r *rounds) replace(res *http.Response) {
+	r.res.Body.Close()
+	r.res, r.raw = res, nil
+}
+
+// fail ends the answer with an error in the protocol's own words. A plain one has a status for it.
+func (r *rounds) fail(message string) {
+	r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", message)
+	r.err = io.EOF
+	if !r.plain {
+		r.ready = r.filter.Fail(r.ready, message)
+		return
+	}
+	no := refuse(http.StatusBadGateway, message)
+	text := no.body(r.x.path)
+	r.replace(&http.Response{
+		StatusCode: no.status, Status: strconv.Itoa(no.status) + " " + http.StatusText(no.status), Request: r.res.Request,
+		Header: http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(text))}},
+		Body:   io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+	})
+}
+
+// again asks the planner what to do. Where it has no answer to a call of ours the client's own request is sent: what the
+// engine alone would have said is better than a call that nobody can answer.
+func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.x.h.log.Warn("panic; the client's own request is sent instead", "doing", "answering a call of ours", "panic", p)
+			next, again = r.x.original, onlyHeld(v) && !v.Ended && r.asked <= maxRounds
+		}
+	}()
+	if v.Ended || r.asked > maxRounds || !onlyHeld(v) && !v.Empty {
+		return nil, false
+	}
+	plan, err := r.x.h.planner.Again(r.res.Request.Context(), r.x.plan, turn.Round{Verdict: v, Asked: r.asked, Last: r.asked >= maxRounds})
+	switch {
+	case err != nil:
+		r.x.h.log.Warn("a call of ours cannot be answered; the client's own request is sent instead", "why", err)
+		return r.x.original, onlyHeld(v)
+	case plan == nil:
+		return nil, false
+	}
+	r.x.plan = plan
+	return plan.Body, true
+}
+
+// maxRounds is how many times the model's calls of our tools are answered within one answer; then everything is shown that fits.
+const maxRounds = 3
+
+func onlyHeld(v chat.Verdict) bool { return len(v.Held) > 0 && len(v.Passed) == 0 }
+
+// ask sends the next round's request, which is the first's but for the body.
+func (r *rounds) ask(body []byte) (*http.Response, error) {
+	first := r.res.Request
+	out := first.Clone(first.Context())
+	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.Body, _ = out.GetBody()
+	res, err := r.x.h.transport.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	func() {
+		defer r.x.h.survive("keeping the plan")
+		r.x.h.planner.Commit(r.x.plan)
+	}()
+	return res, nil
+}
+
+// note keeps what a round told.
+func (r *rounds) note(v chat.Verdict) {
+	r.outcome.Called = append(r.outcome.Called, v.Passed...)
+	r.outcome.Usage = v.Usage
+	r.outcome.Text += v.Text
+	if len(v.Passed) > 0 {
+		r.outcome.Held = append(r.outcome.Held, v.Held...)
+	}
+}
+
+// tell tells the planner once how the answer ended.
+func (r *rounds) tell() {
+	r.told.Do(func() {
+		defer r.x.h.survive("noting the tools called")
+		r.x.h.planner.Observe(r.x.plan, r.outcome)
+		r.x.ended(r.outcome)
+	})
+}

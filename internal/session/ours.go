@@ -1,0 +1,88 @@
+package session
+
+import (
+	"slices"
+
+	"toolbelt/catalog"
+)
+
+// What is put into a conversation's requests and is not the app's: it must stand in the same place in every later request, or the
+// engine's prefix is lost from there on.
+
+// Anchor is a message of the app's that something of ours stands at.
+type Anchor struct {
+	Message int          `json:"message"` // its index when it was noted; the hash decides where the app has shifted its messages
+	Hash    catalog.Hash `json:"hash"`    // chat.Message.Hash
+}
+
+// Own is a tool of ours in the array, as it was made when the session's list was.
+type Own struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Schema      string `json:"schema"` // JSON
+}
+
+// Note is text of ours at the end of a user or tool message: it tells the model of tools that the array does not hold.
+type Note struct {
+	Anchor
+	Text  string   `json:"text"`
+	Tools []string `json:"tools"` // those that it brings
+}
+
+// Hidden is a turn that the app never saw: the model called tools of ours, and we answered. It stands after its anchor.
+type Hidden struct {
+	Anchor
+	Said  string // by the model before the calls; the app has it at the beginning of the next message
+	Calls []HiddenCall
+	Tools []string // that the answers brought and the array lacks
+}
+
+// HiddenCall is one call of a tool of ours.
+type HiddenCall struct {
+	ID        string
+	Name      string
+	Arguments string // JSON object
+	Result    string
+}
+
+// Announced reports whether each tool of the list that is not in the array is told of somewhere.
+func (s State) Announced() bool {
+	told := map[string]bool{}
+	for _, n := range s.Notes {
+		for _, name := range n.Tools {
+			told[name] = true
+		}
+	}
+	for _, h := range s.Hidden {
+		for _, name := range h.Tools {
+			told[name] = true
+		}
+	}
+	return !slices.ContainsFunc(s.List, func(v Visible) bool { return v.Late && !told[v.Name] })
+}
+
+// HasOwn reports whether the array holds a tool of ours of this name.
+func (s State) HasOwn(name string) bool {
+	return slices.ContainsFunc(s.Own, func(o Own) bool { return o.Name == name })
+}
+
+// Array returns the names of the list that the tools array holds, in the order sent: those that a note brought are left out. The slice is the caller's.
+func (s State) Array() []string {
+	names := make([]string, 0, len(s.List))
+	for _, v := range s.List {
+		if !v.Late {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+// Forget returns s without what stands in its requests that is ours, notes included: the tools that those brought are in the array from now on.
+func (s State) Forget() State {
+	s.Notes, s.Hidden = nil, nil
+	s.List = slices.Clone(s.List)
+	for i := range s.List {
+		s.List[i].Late = false
+	}
+	return s
+}

@@ -1,0 +1,223 @@
+package turn
+
+import (
+	"slices"
+
+	"toolbelt/catalog"
+	"toolbelt/internal/chat"
+	"toolbelt/internal/hatch"
+	"toolbelt/internal/session"
+	"toolbelt/kvcache"
+)
+
+// edits is what is changed of the request so that the engine sees what the state says. Anchors that the request lacks are left out.
+func (d *draft) edits(s session.State) chat.Edits {
+	e := chat.Edits{Order: s.Array()}
+	for _, o := range s.Own {
+		if !d.has(o.Name) {
+			e.Own = append(e.Own, chat.OwnTool{Name: o.Name, Description: o.Description, Schema: []byte(o.Schema), After: ownPlace(s)})
+		}
+	}
+	d.hiddenEdits(s, &e)
+	for _, n := range s.Notes {
+		if at, ok := d.locate(n.Anchor); ok {
+			e.Append = append(e.Append, chat.Appended{Message: at, Text: n.Text})
+		}
+	}
+	if s.HasOwn(hatch.CallTool) {
+		d.bridgeEdits(s, &e)
+	}
+	return e
+}
+
+// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows.
+func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
+	said := map[int]string{} // by message
+	for _, h := range s.Hidden {
+		at, ok := d.locate(h.Anchor)
+		if !ok {
+			continue
+		}
+		turn := chat.HiddenTurn{At: at + 1, Text: h.Said}
+		for _, c := range h.Calls {
+			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: c.ID, Name: c.Name, Arguments: []byte(c.Arguments), Result: c.Result})
+		}
+		e.Hidden = append(e.Hidden, turn)
+		if at+1 < len(d.request.Chat.Messages) && h.Said != "" {
+			said[at+1] += h.Said
+		}
+	}
+	for at := range d.request.Chat.Messages {
+		if text := said[at]; text != "" {
+			e.Cut = append(e.Cut, chat.Cut{Message: at, Text: text})
+		}
+	}
+}
+
+// bridgeEdits turns the history's calls of tools that came as text into the calls that the model made.
+func (d *draft) bridgeEdits(s session.State, e *chat.Edits) {
+	late := map[string]bool{}
+	for _, v := range s.List {
+		late[v.Name] = v.Late
+	}
+	for i, m := range d.request.Chat.Messages {
+		for j, c := range m.Calls {
+			if late[c.Name] {
+				e.Bridge = append(e.Bridge, chat.Bridged{Message: i, Call: j, Bridge: hatch.CallTool})
+			}
+		}
+	}
+}
+
+// ownPlace is where our tools stand: behind CORE, and behind what stands before it.
+func ownPlace(s session.State) int {
+	place := 0
+	for i, name := range s.Array() {
+		if slices.Contains(s.Core, name) {
+			place = i + 1
+		}
+	}
+	return place
+}
+
+// locate finds a message of the app's: where it was, or, where the app has dropped or added messages, the one like it that is nearest.
+func (d *draft) locate(a session.Anchor) (int, bool) {
+	messages := d.request.Chat.Messages
+	for off := range len(messages) + a.Message + 1 {
+		for _, at := range []int{a.Message - off, a.Message + off} {
+			if at >= 0 && at < len(messages) && messages[at].Hash == a.Hash {
+				return at, true
+			}
+		}
+		if a.Message-off < 0 && a.Message+off >= len(messages) {
+			break
+		}
+	}
+	return 0, false
+}
+
+// anchor names a message of this request.
+func (d *draft) anchor(at int) session.Anchor {
+	return session.Anchor{Message: at, Hash: d.request.Chat.Messages[at].Hash}
+}
+
+// anchored reports whether everything of ours in the conversation can be put back where it stood.
+func (d *draft) anchored() bool {
+	for _, n := range d.found.State.Notes {
+		if _, ok := d.locate(n.Anchor); !ok {
+			return false
+		}
+	}
+	for _, h := range d.found.State.Hidden {
+		if _, ok := d.locate(h.Anchor); !ok {
+			return false
+		}
+	}
+	return d.found.State.Announced()
+}
+
+// render writes the request as the engine is to see it. Where what is ours has no place in it, it goes without, and the state says so.
+func (d *draft) render(s *session.State) []byte {
+	body, err := chat.Apply(d.request.Body, d.request.Chat, d.edits(*s))
+	if err == nil {
+		return body
+	}
+	*s = s.Forget()
+	if body, err = chat.Apply(d.request.Body, d.request.Chat, d.edits(*s)); err == nil {
+		return body
+	}
+	s.Own = nil
+	return chat.Render(d.request.Body, d.request.Chat, s.Array())
+}
+
+// bring makes tools visible that the list lacks: in the array, or as text in the newest message.
+func (p *Planner) bring(d *draft, s *session.State, names []string, why session.Reason) (brought []string) {
+	late := p.how(d, *s) == kvcache.Late && !d.forced() && d.newest() >= 0
+	for _, name := range names {
+		if !d.has(name) || slices.ContainsFunc(s.List, func(v session.Visible) bool { return v.Name == name }) {
+			continue
+		}
+		s.List = append(s.List, session.Visible{Name: name, Reason: why, Admitted: s.Turn, Late: late})
+		brought = append(brought, name)
+	}
+	if late {
+		d.announce(s, brought)
+	}
+	return brought
+}
+
+// announce adds the note that tells the model of tools that came late.
+func (d *draft) announce(s *session.State, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	note := session.Note{Anchor: d.anchor(d.newest()), Tools: names, Text: hatch.LateText(d.toolsNamed(names))}
+	s.Notes = append(slices.Clone(s.Notes), note)
+}
+
+func (d *draft) toolsNamed(names []string) []catalog.Tool {
+	var tools []catalog.Tool
+	for _, name := range names {
+		if i := slices.IndexFunc(d.request.Chat.Tools, func(t catalog.Tool) bool { return t.Name == name }); i >= 0 {
+			tools = append(tools, d.request.Chat.Tools[i])
+		}
+	}
+	return tools
+}
+
+// prompt is the request with these edits as the engine's cache sees it.
+func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
+	r := d.request.Chat
+	p := promptOf(nil, r, d.found.State.Session, d.found.State.App)
+	elements := make(map[string]chat.Element, len(r.Elements))
+	for _, el := range r.Elements {
+		elements[el.Key] = el
+	}
+	own := func(before int) {
+		for _, o := range e.Own {
+			if o.After == before {
+				p.Tools = append(p.Tools, piece(slices.Concat([]byte(o.Name), []byte(o.Description), o.Schema), kvcache.Tool))
+			}
+		}
+	}
+	p.Tools = nil
+	for i, key := range e.Order {
+		own(i)
+		if el, ok := elements[key]; ok {
+			p.Tools = append(p.Tools, piece(d.request.Body[el.Start:el.End], kvcache.Tool))
+		}
+	}
+	own(len(e.Order))
+	p.System, p.Messages = nil, nil
+	for i, m := range r.Messages {
+		d.hiddenPieces(&p, e, i)
+		one := messagePiece(m)
+		for _, a := range e.Append {
+			if a.Message == i {
+				one.Hash ^= hashOf([]byte(a.Text))
+				one.Bytes += len(a.Text)
+				one.Signs += kvcache.Signs([]byte(a.Text))
+			}
+		}
+		if one.Role == kvcache.System {
+			p.System = append(p.System, one)
+		} else {
+			p.Messages = append(p.Messages, one)
+		}
+	}
+	d.hiddenPieces(&p, e, len(r.Messages))
+	return p
+}
+
+// hiddenPieces adds the hidden turns that stand before message i.
+func (d *draft) hiddenPieces(p *kvcache.Prompt, e chat.Edits, i int) {
+	for _, h := range e.Hidden {
+		if h.At != i {
+			continue
+		}
+		for _, c := range h.Calls {
+			p.Messages = append(p.Messages,
+				piece([]byte(h.Text+c.Name+string(c.Arguments)), kvcache.Assistant), piece([]byte(c.Result), kvcache.Result))
+		}
+	}
+}
