@@ -2,6 +2,7 @@ package chat
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,4 +62,21 @@ func Chain(r *Request) []catalog.Hash {
 		chain[i] = sha256.Sum256([]byte(Normalize(text)))
 	}
 	return chain
+}
+
+// Signature names what a model said: its text without any space, and the names of the tools that it called. "" for nothing at all.
+func Signature(text string, called []string) string {
+	h := sha256.New()
+	said := len(called) > 0
+	for _, word := range strings.Fields(text) {
+		said = true
+		h.Write([]byte(word))
+	}
+	if !said {
+		return ""
+	}
+	for _, name := range called {
+		h.Write([]byte("\x00" + name))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -107,6 +107,7 @@ type Request struct {
 
 // History is the conversation of a request, message by message.
 type History struct {
+	Replies       []string  // Signature of the model's first answer to each user message, as far as there is one; "" where there is none
 	Messages      []Message // every element of the messages array, in order; one for an input that is a string
 	MessagesStart int       // body[MessagesStart:MessagesEnd] is the array, or the string; both 0 without one
 	MessagesEnd   int

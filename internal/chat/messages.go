@@ -14,12 +14,15 @@ const maxCalled = 8
 // history reads the messages of one request, one after the other.
 type history struct {
 	*Request
-	body []byte
-	back results
-	made int    // calls so far
-	many bool   // there are more calls or parts than are read
-	buf  []byte // what a message's hash is over; used again for the next
-	args []byte // arguments that stand in a string, unescaped
+	body      []byte
+	back      results
+	made      int    // calls so far
+	many      bool   // there are more calls or parts than are read
+	buf       []byte // what a message's hash is over; used again for the next
+	said      []byte // by the model, in its first answer to the user's last message
+	saidCalls []string
+	answered  bool
+	args      []byte // arguments that stand in a string, unescaped
 }
 
 // readHistory fills in what the conversation tells.
@@ -56,6 +59,7 @@ func (r *Request) readHistory(body []byte, messages, system span) error {
 	if h.many {
 		return unedited("its messages have too many calls or parts")
 	}
+	h.endReply()
 	r.Failed = h.back.failed
 	return nil
 }
@@ -70,6 +74,9 @@ func (h *history) read(at int) int {
 	text := h.buf[head:]
 	binary.LittleEndian.PutUint64(h.buf[1:], uint64(len(text)))
 
+	if m.Role != RoleAssistant {
+		h.endReply()
+	}
 	switch m.Role {
 	case RoleUser:
 		h.results(&f, nil)
@@ -87,6 +94,9 @@ func (h *history) read(at int) int {
 	if m.Role == RoleAssistant || m.Role == RoleOther || m.Role == RoleTool {
 		m.Calls = h.calls(&f)
 	}
+	if m.Role == RoleAssistant {
+		h.reply(text, m.Calls)
+	}
 	h.made += len(m.Calls)
 	h.many = f.tooMany || h.made > maxMessages
 	m.Bytes, m.Signs = len(h.buf)-head, kvcache.Signs(h.buf[head:])
@@ -94,6 +104,30 @@ func (h *history) read(at int) int {
 	m.Hash = sha256.Sum256(h.buf)
 	h.Messages = append(h.Messages, m)
 	return end
+}
+
+// reply takes in a message of the model's, where it belongs to the first answer to the user's last message.
+func (h *history) reply(text []byte, calls []HistoryCall) {
+	if len(h.Users) == 0 || len(h.Replies) == len(h.Users) {
+		return
+	}
+	h.said = append(h.said, text...)
+	for _, c := range calls {
+		h.saidCalls = append(h.saidCalls, c.Name)
+	}
+	h.answered = true
+}
+
+// endReply ends the answer that is taken in.
+func (h *history) endReply() {
+	if !h.answered {
+		return
+	}
+	for len(h.Replies) < len(h.Users)-1 {
+		h.Replies = append(h.Replies, "")
+	}
+	h.Replies = append(h.Replies, Signature(string(h.said), h.saidCalls))
+	h.said, h.saidCalls, h.answered = h.said[:0], nil, false
 }
 
 // calls takes in the calls of a message, and adds their names and arguments to what is hashed.

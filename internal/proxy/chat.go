@@ -118,6 +118,7 @@ func (h *Handler) identity(r *http.Request, request *chat.Request, body []byte) 
 		Agent:      session.Product(r.UserAgent()),
 		Explicit:   session.Short(r.Header.Get(sessionHeader)),
 		Chain:      chat.Chain(request),
+		Replies:    request.Replies,
 		Continues:  request.Continues,
 		Body:       catalog.Hash(sha256.Sum256(body)),
 	}

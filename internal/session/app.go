@@ -125,8 +125,10 @@ func (m *Manager) load(store Store) error {
 	}
 	for _, r := range records {
 		r.State.Catalog = catalog.Hash{} // of another process
-		m.turns.Add(r.Key, turnNode{r.State, r.Updated})
-		m.heads.Add(r.State.Session, head{key: r.Key, ended: true})
+		base, _ := split(r.Key)
+		key := ref(base, r.State.Session)
+		m.turns.put(key, turnNode{r.State, r.Updated})
+		m.heads.Add(r.State.Session, head{key: key, ended: true})
 		m.app(r.State.App).seen = r.Updated
 	}
 	for id, a := range m.apps {

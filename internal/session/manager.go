@@ -26,16 +26,10 @@ type Manager struct {
 	store *writer
 
 	mu    sync.Mutex
-	turns *lru.Cache[string, turnNode]
+	turns tree
 	heads *lru.Cache[string, head] // by session id
 	apps  map[string]*app
 	locks [64]sync.Mutex
-}
-
-// turnNode is one turn of the tree.
-type turnNode struct {
-	state   State
-	touched time.Time
 }
 
 // head is the newest turn of a session.
@@ -61,24 +55,38 @@ func (m *Manager) Find(id Identity) Found {
 		return m.findExplicit(id)
 	}
 	path := keys(id)
-	key := path[len(path)-1]
-	if len(id.Chain) == 0 {
+	last := len(path) - 1
+	if last == 0 {
 		return m.begin(id, "")
 	}
 	now := m.now()
-	if node, ok := m.turns.Get(key); ok {
-		again := len(id.Chain) > 1 || id.Continues
-		retry := node.state.Body == id.Body && now.Sub(node.touched) < repeatAfter
-		if again || retry {
-			return Found{Key: key, State: node.state, Same: true, Idle: now.Sub(node.touched)}
+	var differing *Found // the deepest whose answers differ, in case that there is no better one
+	for i := last; i > 0; i-- {
+		node, agree, ok := m.turns.find(path, i, id)
+		if !ok {
+			continue
+		}
+		var f Found
+		if i == last {
+			retry := node.state.Body == id.Body && now.Sub(node.touched) < repeatAfter
+			if !retry && !id.Continues && (last == 1 || m.turns.newer(node, path, id)) {
+				continue
+			}
+			f = Found{Key: ref(path[last], node.state.Session), State: node.state, Same: true, Idle: now.Sub(node.touched)}
+		} else {
+			f = m.next(node, path[i], path[last])
+		}
+		if agree >= 0 {
+			return f
+		}
+		if differing == nil {
+			differing = &f
 		}
 	}
-	for i := len(path) - 2; i > 0; i-- {
-		if node, ok := m.turns.Get(path[i]); ok {
-			return m.next(node, path[i], key)
-		}
+	if differing != nil {
+		return *differing
 	}
-	return m.begin(id, key)
+	return m.begin(id, path[last])
 }
 
 // findExplicit follows the session that the client named, whatever its messages: a client may send only the newest.
@@ -89,29 +97,31 @@ func (m *Manager) findExplicit(id Identity) Found {
 	path := keys(id)
 	key := path[len(path)-1]
 	h, _ := m.heads.Get(session)
-	node, ok := m.turns.Get(h.key) // no turn has the key of no head, ""
+	node, ok := m.turns.get(h.key) // no turn has the key of no head, ""
 	if !ok {
 		f := m.begin(id, key)
-		f.State.Session = session
+		f.State.Session, f.Key = session, ref(key, session)
 		return f
 	}
-	if h.key == key && (id.Continues || node.state.Body == id.Body) {
-		return Found{Key: key, State: node.state, Same: true, Idle: m.now().Sub(node.touched)}
+	if h.key == ref(key, session) && (id.Continues || node.state.Body == id.Body) {
+		return Found{Key: h.key, State: node.state, Same: true, Idle: m.now().Sub(node.touched)}
 	}
-	f := m.next(node, h.key, key)
-	f.State.Session = session
+	base, _ := split(h.key)
+	f := m.next(node, base, key)
+	f.State.Session, f.Key = session, ref(key, session)
 	return f
 }
 
-// next is a new turn after node. A turn that is not its session's newest was edited or branched from: the conversation forks.
+// next is a new turn after node, which is of the key parent. A turn that is not its session's newest was edited or branched from: the conversation forks.
 func (m *Manager) next(node turnNode, parent, key string) Found {
 	state := node.state
 	state.Turn++
-	if h, ok := m.heads.Peek(state.Session); ok && h.key != parent {
+	state.Parent, state.Reply = ref(parent, state.Session), ""
+	if h, ok := m.heads.Peek(state.Session); ok && h.key != state.Parent {
 		state.Session = newID()
 		state.Escapes, state.Loads = 0, 0
 	}
-	return Found{Key: key, State: state, Idle: m.now().Sub(node.touched)}
+	return Found{Key: ref(key, state.Session), State: state, Idle: m.now().Sub(node.touched)}
 }
 
 func (m *Manager) begin(id Identity, key string) Found {
@@ -119,7 +129,11 @@ func (m *Manager) begin(id Identity, key string) Found {
 	if a := m.apps[state.App]; a != nil {
 		state.Core = slices.Clone(a.coreAt(m.now()))
 	}
-	return Found{Key: key, State: state, New: true}
+	f := Found{State: state, New: true}
+	if key != "" {
+		f.Key = ref(key, state.Session)
+	}
+	return f
 }
 
 // Commit keeps what a turn made visible. The state must not be changed afterwards. A key of "" keeps nothing.
@@ -130,15 +144,10 @@ func (m *Manager) Commit(key string, s State) {
 	m.mu.Lock()
 	now := m.now()
 	_, known := m.heads.Peek(s.Session)
-	if old, ok := m.turns.Peek(key); ok && old.state.Session != s.Session {
-		// Another conversation began with the same words. What it goes on with cannot be told apart from this one.
-		if h, ok := m.heads.Peek(old.state.Session); ok && h.key == key {
-			m.heads.Remove(old.state.Session)
-		}
-	} else if ok {
+	if old, ok := m.turns.get(key); ok {
 		s = s.withUses(old.state)
 	}
-	m.turns.Add(key, turnNode{s, now})
+	m.turns.put(key, turnNode{s, now})
 	m.heads.Add(s.Session, head{key: key})
 	a := m.app(s.App)
 	a.seen = now
@@ -154,14 +163,14 @@ func (m *Manager) Commit(key string, s State) {
 // whether the catalog has a name; calls of other names are the client's own affair.
 func (m *Manager) Observe(key string, called []string, exists func(string) bool) (State, []string) {
 	m.mu.Lock()
-	node, ok := m.turns.Get(key)
+	node, ok := m.turns.get(key)
 	if !ok || len(called) == 0 {
 		m.mu.Unlock()
 		return State{}, nil
 	}
 	now := m.now()
 	s, hidden, used := node.state.withCalls(called, exists)
-	m.turns.Add(key, turnNode{s, now})
+	m.turns.put(key, turnNode{s, now})
 	m.app(s.App).count(s.Session, used)
 	m.mu.Unlock()
 	m.store.save(Record{key, s, now})
@@ -169,10 +178,24 @@ func (m *Manager) Observe(key string, called []string, exists func(string) bool)
 	return s, hidden
 }
 
+// Replied notes what the model answered first on a turn (chat.Signature): of conversations that began with the same words, it tells which one a
+// later request belongs to. Only the first answer of a turn counts.
+func (m *Manager) Replied(key, signature string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	node, ok := m.turns.get(key)
+	if !ok || node.state.Reply != "" || signature == "" {
+		return
+	}
+	node.state.Reply = signature
+	m.turns.put(key, node)
+	m.store.save(Record{key, node.state, node.touched})
+}
+
 // Load notes tools that the model asked for on a turn beside calls of the app's: they are visible from the next request on.
 func (m *Manager) Load(key string, names []string) {
 	m.mu.Lock()
-	node, ok := m.turns.Get(key)
+	node, ok := m.turns.get(key)
 	if !ok {
 		m.mu.Unlock()
 		return
@@ -186,7 +209,7 @@ func (m *Manager) Load(key string, names []string) {
 		}
 	}
 	now := m.now()
-	m.turns.Add(key, turnNode{s, now})
+	m.turns.put(key, turnNode{s, now})
 	m.mu.Unlock()
 	m.store.save(Record{key, s, now})
 }
@@ -235,6 +258,9 @@ func (s State) withUses(noted State) State {
 		}
 	}
 	s.Escapes, s.Loads = max(s.Escapes, noted.Escapes), max(s.Loads, noted.Loads)
+	if s.Reply == "" {
+		s.Reply = noted.Reply
+	}
 	return s
 }
 
@@ -285,7 +311,7 @@ func (m *Manager) get(session string) (State, bool) {
 	if !ok {
 		return State{}, false
 	}
-	node, ok := m.turns.Peek(h.key)
+	node, ok := m.turns.get(h.key)
 	return node.state, ok
 }
 
@@ -304,7 +330,7 @@ func (m *Manager) Ended(all bool) []State {
 	var ended []State
 	for _, id := range m.heads.Keys() {
 		h, _ := m.heads.Peek(id)
-		node, ok := m.turns.Peek(h.key)
+		node, ok := m.turns.get(h.key)
 		if !ok || h.ended || !all && m.now().Sub(node.touched) < quietAfter {
 			continue
 		}
@@ -322,9 +348,8 @@ func newID() string {
 
 // New returns a Manager that keeps nothing over a restart. now is the clock.
 func New(now func() time.Time) *Manager {
-	turns, _ := lru.New[string, turnNode](maxTurns)
 	heads, _ := lru.New[string, head](maxActive)
-	return &Manager{now: now, store: &writer{}, turns: turns, heads: heads, apps: map[string]*app{}}
+	return &Manager{now: now, store: &writer{}, turns: newTree(), heads: heads, apps: map[string]*app{}}
 }
 
 // Open returns a Manager that starts with what the store holds and writes behind to it. Close it to write the rest.

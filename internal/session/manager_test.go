@@ -109,18 +109,54 @@ func TestOneUserMessageBeginsANewConversation(t *testing.T) {
 	}
 }
 
-func TestASessionIsListedOnceUnderItsOwnID(t *testing.T) {
-	m := session.New(newClock().now)
-	first := turn(m, said("hello"), "x")
-	other := said("hello")
-	other.Body[7] = 1
-	second := turn(m, other, "y")
-	list := m.List()
-	if len(list) != 1 || list[0].Session != second.State.Session {
-		t.Errorf("sessions %v", list)
+// replied is an identity whose model has answered this to each of its user messages; the last one may be open.
+func replied(id session.Identity, replies ...string) session.Identity {
+	id.Replies = replies
+	return id
+}
+
+func TestConversationsThatBeginAlikeAreToldApartByTheAnswers(t *testing.T) {
+	c := newClock()
+	m := session.New(c.now)
+	var sessions []string
+	for i, answer := range []string{"one", "two", "three"} {
+		id := said("hello")
+		id.Body[7] = byte(i)
+		c.pass(time.Second)
+		f := turn(m, id, answer)
+		m.Replied(f.Key, answer)
+		sessions = append(sessions, f.State.Session)
 	}
-	if s, ok := m.Get(first.State.Session); ok {
-		t.Errorf("the session that another one took the place of is still there, as %q", s.Session)
+	if len(m.List()) != 3 {
+		t.Errorf("sessions %v", m.List())
+	}
+	for i, answer := range []string{"one", "two", "three", "one", "two"} {
+		c.pass(time.Second)
+		f := turn(m, replied(said("hello", "go on"), answer), answer)
+		if f.State.Session != sessions[i%3] || f.State.Turn != 2 {
+			t.Errorf("the conversation that was answered %q goes on as %+v", answer, f)
+		}
+	}
+	if f := m.Find(replied(said("hello", "go on", "and on"), "two")); f.State.Session != sessions[1] || f.State.Turn != 3 {
+		t.Errorf("its third turn is %+v", f)
+	}
+	if f := m.Find(replied(said("hello", "go on"), "unseen")); f.New {
+		t.Error("an app that keeps answers in its own words has a new conversation")
+	}
+}
+
+// TestTheSameConversationOnceMore: word for word, answers included, after the first one has ended.
+func TestTheSameConversationOnceMore(t *testing.T) {
+	c := newClock()
+	m := session.New(c.now)
+	first := turn(m, said("a"), "x")
+	m.Replied(first.Key, "r")
+	turn(m, replied(said("a", "b"), "r"), "x")
+	c.pass(time.Hour)
+	second := turn(m, said("a"), "y")
+	m.Replied(second.Key, "r")
+	if f := m.Find(replied(said("a", "b"), "r")); f.Same || f.State.Session != second.State.Session || f.State.Turn != 2 {
+		t.Errorf("its second turn is %+v, want one of session %s", f, second.State.Session)
 	}
 }
 

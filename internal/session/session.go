@@ -40,6 +40,8 @@ type Visible struct {
 type State struct {
 	Session  string       `json:"session"`            // opaque id
 	App      string       `json:"app"`                // opaque id of the app (family, credential, User-Agent product)
+	Parent   string       `json:"parent,omitempty"`   // names the turn before
+	Reply    string       `json:"reply,omitempty"`    // chat.Signature of what the model answered first on this turn; "" while unknown
 	Turn     int          `json:"turn"`               // from 1
 	List     []Visible    `json:"list"`               // in the order sent; empty where the turn was a fallback
 	Core     []string     `json:"core"`               // the CORE of this session, fixed at its first turn
@@ -79,6 +81,7 @@ type Identity struct {
 	Agent      string         // product of the User-Agent
 	Explicit   string         // X-Toolbelt-Session, or ""
 	Chain      []catalog.Hash // of each user message's normalised text, in order
+	Replies    []string       // chat.Signature of the model's first answer to each user message, "" where there is none; may be shorter than Chain
 	Continues  bool           // the request goes on with the turn of the last user message
 	Body       catalog.Hash   // of the request's bytes
 }

@@ -91,7 +91,7 @@ func (a *api) planned(in selectRequest, agent string) (turn.Request, []byte, err
 	}
 	id := session.Identity{
 		Family: family, Model: in.Model, Agent: session.Product(agent), Explicit: in.Session,
-		Chain: chat.Chain(request), Continues: request.Continues, Body: catalog.Hash(sha256.Sum256(body)),
+		Chain: chat.Chain(request), Replies: request.Replies, Continues: request.Continues, Body: catalog.Hash(sha256.Sum256(body)),
 	}
 	return turn.Request{Body: body, Chat: request, Identity: id, Skills: in.SkillTools}, tools, nil
 }

@@ -30,6 +30,7 @@ type Outcome struct {
 	Text   string            // the beginning of what the model said
 	Usage  chat.Usage        // of the last round
 
+	Silent  bool // what was said is not known, only what was called
 	Refused bool // the engine did not take the request: there is no answer
 }
 
@@ -237,7 +238,19 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		names = p.spoken(plan, o.Text)
 	}
 	p.observe(plan.key, names, plan.exists)
+	if o.Usage.Done && !o.Silent {
+		p.Sessions.Replied(plan.key, chat.Signature(o.Text, inOrder(o.Called)))
+	}
 	p.unanswered(plan, o.Held)
+}
+
+// inOrder are the names of all calls.
+func inOrder(calls []chat.Call) []string {
+	names := make([]string, len(calls))
+	for i, c := range calls {
+		names[i] = c.Name
+	}
+	return names
 }
 
 func calledNames(calls []chat.Call) []string {

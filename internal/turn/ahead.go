@@ -116,7 +116,7 @@ func (p *Planner) Draft(ctx context.Context, plan *Plan, text string) (a Ahead, 
 		return Ahead{}, nil, err
 	}
 	id := d.request.Identity
-	id.Chain, id.Continues, id.Body = chat.Chain(r), r.Continues, sha256.Sum256(body)
+	id.Chain, id.Replies, id.Continues, id.Body = chat.Chain(r), r.Replies, r.Continues, sha256.Sum256(body)
 	defer p.Sessions.Lock(id)()
 	next := p.draft(Request{Body: body, Chat: r, Identity: id, Answers: d.request.Answers})
 	drafted, err := p.decide(ctx, next)

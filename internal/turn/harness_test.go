@@ -173,7 +173,7 @@ func request(t testing.TB, b []byte) turn.Request {
 		t.Fatalf("decoding %.200s: %v", b, err)
 	}
 	return turn.Request{Body: b, Chat: decoded, Identity: session.Identity{
-		Family: "ollama", Model: decoded.Model, Agent: "test", Chain: chat.Chain(decoded), Continues: decoded.Continues, Body: sha256.Sum256(b),
+		Family: "ollama", Model: decoded.Model, Agent: "test", Chain: chat.Chain(decoded), Replies: decoded.Replies, Continues: decoded.Continues, Body: sha256.Sum256(b),
 	}}
 }
 
