@@ -77,6 +77,7 @@ type clientSide struct {
 	announced   bool               // the role, or the message, has been begun
 	tail        []byte             // the last bytes that were sent, at most 3
 	choices     map[int]*numbering // by choice; of protocols that have none, by 0
+	cached      bool               // it was told of reused tokens
 	spent       figures
 
 	items    []byte // of Responses and Anthropic: the parts of earlier rounds, as the elements of an array
@@ -194,6 +195,7 @@ func (f *Filter) Next(contentType string) {
 		f.mode = modeOf(contentType)
 	}
 	f.client.spent.add(&f.round.figures, f.round.scan.usage)
+	f.client.cached = f.client.cached || f.round.scan.usage.CachedTokens > 0
 	f.rewind()
 	if len(f.round.items) > 0 {
 		f.client.items = appendElement(f.client.items, f.round.items)

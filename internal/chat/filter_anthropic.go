@@ -211,8 +211,12 @@ func (f *Filter) editMessageUsage(ed *editor, usage span) {
 		return
 	}
 	ed.raise(fieldOf(ed.b, usage, "output_tokens"), int64(f.client.spent.output))
-	if input := f.round.scan.usage.PromptTokens; input > 0 && fieldOf(ed.b, usage, "input_tokens").end == 0 {
-		ed.insert(usage, "input_tokens", appendInt(nil, input))
+	said := f.round.scan.usage
+	if said.PromptTokens > 0 && fieldOf(ed.b, usage, "input_tokens").end == 0 {
+		ed.insert(usage, "input_tokens", appendInt(nil, said.PromptTokens-said.CachedTokens))
+		if f.client.cached && fieldOf(ed.b, usage, "cache_read_input_tokens").end == 0 { // or the first round's is added
+			ed.insert(usage, "cache_read_input_tokens", appendInt(nil, said.CachedTokens))
+		}
 	}
 }
 
