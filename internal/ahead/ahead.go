@@ -60,10 +60,10 @@ type Reader struct {
 	sender *sender
 
 	mu    sync.Mutex
-	slots map[string]*slot // by Belief.Slot
+	slots map[string]*slot // by model: the slot's own name changes when the model's file becomes known
 }
 
-// slot is what is known of the prompts for one model's file.
+// slot is what is known of the prompts for one model.
 type slot struct {
 	model string
 	path  string
@@ -100,7 +100,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	return r.warmer.Run(ctx)
 }
 
-// restore takes up a beginning of an earlier process. The model's slot is not known by its file yet, so it goes by the name.
+// restore takes up a beginning of an earlier process.
 func (r *Reader) restore(b Beginning) {
 	a, err := turn.ReadAhead(b.Path, b.Body)
 	if err != nil {
@@ -108,13 +108,12 @@ func (r *Reader) restore(b Beginning) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := r.Belief.Slot(b.Model)
-	if _, known := r.slots[key]; known || len(r.slots) >= maxSlots {
+	if _, known := r.slots[b.Model]; known || len(r.slots) >= maxSlots {
 		return
 	}
 	s := &slot{model: b.Model, path: b.Path, begin: a}
-	r.slots[key] = s
-	r.want(key, s, a)
+	r.slots[b.Model] = s
+	r.want(s, a)
 }
 
 // Passed notes that a client's request for a model passes. planned: it is one of a conversation that Answered will tell of; otherwise what the
@@ -127,10 +126,15 @@ func (r *Reader) Passed(model string, planned bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.slots[key]; s != nil && r.Now().Sub(s.at) < liveFor && s.next.Body != nil {
-		r.want(key, s, s.next)
+	for _, s := range r.slots { // models of one file push each other out
+		if r.Belief.Slot(s.model) == key && r.live(s) {
+			r.want(s, s.next)
+		}
 	}
 }
+
+// live reports whether somebody is in a conversation with the model.
+func (r *Reader) live(s *slot) bool { return s.next.Body != nil && r.Now().Sub(s.at) < liveFor }
 
 // PassedUnread is Passed for a request of which nobody knows the model.
 func (r *Reader) PassedUnread() {
@@ -155,14 +159,13 @@ func (r *Reader) Answered(p *turn.Plan, path string, header http.Header) {
 		return
 	}
 	begin, begins := p.Begin()
-	key := r.Belief.Slot(next.Model)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.slots[key]
+	s := r.slots[next.Model]
 	if s == nil {
 		r.makeRoom()
 		s = &slot{}
-		r.slots[key] = s
+		r.slots[next.Model] = s
 	}
 	fresh := begins && s.begin.Key != begin.Key
 	s.model, s.path, s.head, s.next, s.plan, s.at = next.Model, path, header, next, p, r.Now()
@@ -198,20 +201,21 @@ func (r *Reader) Loaded(model string) {
 	r.warmer.Passed(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.slots[key]
-	switch {
-	case s == nil:
-	case s.next.Body != nil && r.Now().Sub(s.at) < liveFor:
-		r.want(key, s, s.next)
-	case s.begin.Body != nil:
-		r.want(key, s, s.begin)
+	for _, s := range r.slots {
+		switch {
+		case r.Belief.Slot(s.model) != key:
+		case r.live(s):
+			r.want(s, s.next)
+		case s.begin.Body != nil:
+			r.want(s, s.begin)
+		}
 	}
 }
 
 // want asks for one request. r.mu is held.
-func (r *Reader) want(key string, s *slot, a turn.Ahead) {
+func (r *Reader) want(s *slot, a turn.Ahead) {
 	r.sender.remember(a)
-	r.warmer.Want(kvcache.Job{Key: a.Key, Slot: key, Model: s.model, Path: s.path, Header: s.head, Body: a.Body})
+	r.warmer.Want(kvcache.Job{Key: a.Key, Slot: r.Belief.Slot(s.model), Model: s.model, Path: s.path, Header: s.head, Body: a.Body})
 }
 
 // Stats are the counts so far.

@@ -16,7 +16,7 @@ type Draft struct {
 // Prefetch has the engine read the list that a message which is still being written would get. session is the opaque id of a conversation; only the newest one of
 // each model is known. An error of kind NotFound says that it is none of them.
 func (r *Reader) Prefetch(ctx context.Context, session, text string) (Draft, error) {
-	key, s := r.find(session)
+	s := r.find(session)
 	if s == nil || r.Drafter == nil {
 		return Draft{}, catalog.NewError(catalog.NotFound, "no conversation \""+session+"\" is under way; /toolbelt/v1/sessions lists those that are known, and the newest of each model can be read ahead", nil)
 	}
@@ -31,18 +31,18 @@ func (r *Reader) Prefetch(ctx context.Context, session, text string) (Draft, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.want(key, s, a)
+	r.want(s, a)
 	return Draft{Added: added, Reading: true}, nil
 }
 
 // find returns the slot whose conversation it is.
-func (r *Reader) find(session string) (string, *slot) {
+func (r *Reader) find(session string) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, s := range r.slots {
+	for _, s := range r.slots {
 		if s.plan != nil && s.plan.Session == session {
-			return key, s
+			return s
 		}
 	}
-	return "", nil
+	return nil
 }

@@ -28,7 +28,7 @@ func (p *patch) tools(body []byte, r *Request, order []string, own []OwnTool) er
 	}
 	for place := 0; ; place++ {
 		for len(own) > 0 && (own[0].After <= place || place == len(after)) {
-			element, err := own[0].element(r.Protocol)
+			element, err := own[0].JSON(r.Protocol)
 			if err != nil {
 				return err
 			}
@@ -50,8 +50,8 @@ func (p *patch) tools(body []byte, r *Request, order []string, own []OwnTool) er
 	return nil
 }
 
-// element writes the tool as the protocol wants it.
-func (t OwnTool) element(p Protocol) ([]byte, error) {
+// JSON is the tool as the protocol wants it. The error is of kind Invalid, for a schema that is no JSON object.
+func (t OwnTool) JSON(p Protocol) ([]byte, error) {
 	schema, err := object(t.Schema, `{"type":"object","properties":{}}`)
 	if err != nil {
 		return nil, impossible("the schema of %q is no JSON object", t.Name)

@@ -176,7 +176,9 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 	own := func(before int) {
 		for _, o := range e.Own {
 			if o.After == before {
-				p.Tools = append(p.Tools, piece(slices.Concat([]byte(o.Name), []byte(o.Description), o.Schema), kvcache.Tool))
+				if text, err := o.JSON(r.Protocol); err == nil {
+					p.Tools = append(p.Tools, piece(text, kvcache.Tool))
+				}
 			}
 		}
 	}
