@@ -16,8 +16,6 @@ import (
 	"toolbelt/catalog"
 	"toolbelt/config"
 	"toolbelt/embed"
-	"toolbelt/internal/ahead"
-	"toolbelt/internal/engine"
 	"toolbelt/internal/ingest"
 	"toolbelt/internal/learn"
 	"toolbelt/internal/loaderlog"
@@ -80,9 +78,7 @@ type wiring struct {
 	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
 	traffic  proxy.Traffic
-	belief   *kvcache.Belief
-	prober   *engine.Prober
-	reader   *ahead.Reader // nil where nothing is selected
+	prefixParts
 
 	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
@@ -242,7 +238,7 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 	s := sidecar.Status{
 		Ready: true, Version: version(), Upstream: w.cfg.Serve.Upstream, Mode: string(w.cfg.Selection.Mode),
 		Embedder: embed.Status{State: "off"},
-		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools, HiddenRounds: counts.HiddenRounds},
+		Chats:    sidecar.Chats{All: counts.Chats, Edited: counts.Edited, WithoutTools: counts.WithoutTools, HiddenRounds: counts.HiddenRounds, Overflowing: w.overflows.Load(), Truncated: w.truncated.Load()},
 		Measured: sidecar.Calibrations(w.arrays.Calibrations()), Prewarm: w.prewarm(), Models: w.models(),
 	}
 	if conn, err := net.DialTimeout("tcp", hostPort(w.upstream), dialTimeout); err != nil {

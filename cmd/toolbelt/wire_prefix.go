@@ -2,6 +2,8 @@ package main
 
 import (
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"toolbelt/internal/ahead"
@@ -13,6 +15,16 @@ import (
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 )
+
+// prefixParts are what knows the engine's cache.
+type prefixParts struct {
+	belief *kvcache.Belief
+	prober *engine.Prober
+	reader *ahead.Reader // nil where nothing is selected
+
+	overflows, truncated atomic.Int64 // prompts that did not fit: expected, and found
+	warned               sync.Map     // when, by what
+}
 
 // readAhead makes what knows the engine's cache and has it read ahead. Where nothing is selected there is nothing to know.
 func (w *wiring) readAhead(planner *turn.Planner) {
@@ -50,11 +62,42 @@ type prefix struct {
 
 // Sent implements turn.Prefix.
 func (p prefix) Sent(prompt kvcache.Prompt) {
+	if context := p.Facts(prompt.Model, prompt.Context).Context; context > 0 {
+		if e := p.Expect(prompt); e.Prompt > context {
+			p.w.overflows.Add(1)
+			p.w.warnOnce("overflow "+prompt.Model, "a prompt does not fit the context of the model: the engine will cut it without a word. Give the model more room (num_ctx in the app, or OLLAMA_CONTEXT_LENGTH for Ollama)",
+				"model", prompt.Model, "context", context, "expected", e.Prompt, "tools", len(prompt.Tools))
+		}
+	}
 	p.Belief.Sent(prompt)
 	if p.w.reader != nil {
 		p.w.prober.Saw(prompt.Model)
 		p.w.reader.Passed(prompt.Model, true)
 	}
+}
+
+// Answered implements turn.Prefix. A prompt that was cut is said and counted; the next list is smaller.
+func (p prefix) Answered(prompt kvcache.Prompt, a kvcache.Answer) kvcache.Verdict {
+	v := p.Belief.Answered(prompt, a)
+	if v.Truncated {
+		p.w.truncated.Add(1)
+		p.w.warnOnce("truncated "+prompt.Model, "the engine has cut a prompt to its context: what was said first, and some of the tools, did not reach the model. The next list will be smaller",
+			"model", prompt.Model, "expected", v.Expected.Prompt, "read", a.PromptTokens)
+	}
+	return v
+}
+
+// warnEvery is how long a warning that would come with each request is not said again.
+const warnEvery = 10 * time.Minute
+
+// warnOnce logs a warning, unless the same one was logged a short while ago.
+func (w *wiring) warnOnce(what, message string, args ...any) {
+	now := time.Now()
+	if last, said := w.warned.Swap(what, now); said && now.Sub(last.(time.Time)) < warnEvery {
+		w.warned.Store(what, last)
+		return
+	}
+	w.log.Warn(message, args...)
 }
 
 // passed notes what the engine is asked without a plan.

@@ -72,6 +72,8 @@ type Chats struct {
 	All          int64 `json:"all"`
 	Edited       int64 `json:"edited"`
 	WithoutTools int64 `json:"without_tools"`
+	Overflowing  int64 `json:"overflowing"`   // prompts that were expected not to fit the context
+	Truncated    int64 `json:"truncated"`     // prompts that the engine was found to have cut
 	HiddenRounds int64 `json:"hidden_rounds"` // times that the engine was asked again within an answer
 }
 
