@@ -117,6 +117,7 @@ func (h *Handler) identity(r *http.Request, request *chat.Request, body []byte) 
 		Credential: credential(h.door.authorization(r)),
 		Agent:      session.Product(r.UserAgent()),
 		Explicit:   session.Short(r.Header.Get(sessionHeader)),
+		Previous:   session.Short(request.PreviousResponse),
 		Chain:      chat.Chain(request),
 		Replies:    request.Replies,
 		Continues:  request.Continues,

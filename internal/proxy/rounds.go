@@ -257,6 +257,9 @@ func (r *rounds) ask(body []byte) (*http.Response, error) {
 func (r *rounds) note(v chat.Verdict) {
 	r.outcome.Called = append(r.outcome.Called, v.Passed...)
 	r.outcome.Usage = v.Usage
+	if v.ID != "" && (r.plain || r.outcome.ID == "") { // the client has the last plain one's, and the first stream's
+		r.outcome.ID = v.ID
+	}
 	r.outcome.Text += v.Text
 	if len(v.Passed) > 0 {
 		r.outcome.Held = append(r.outcome.Held, v.Held...)

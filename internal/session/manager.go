@@ -27,7 +27,8 @@ type Manager struct {
 
 	mu    sync.Mutex
 	turns tree
-	heads *lru.Cache[string, head] // by session id
+	heads *lru.Cache[string, head]   // by session id
+	said  *lru.Cache[string, string] // the turn that an answer belongs to, by the root of its app and model and the answer's id
 	apps  map[string]*app
 	locks [64]sync.Mutex
 }
@@ -55,6 +56,9 @@ func (m *Manager) Find(id Identity) Found {
 		return m.findExplicit(id)
 	}
 	path := keys(id)
+	if f, ok := m.findAfter(id, path[0]); ok {
+		return f
+	}
 	last := len(path) - 1
 	if last == 0 {
 		return m.begin(id, "")
@@ -87,6 +91,42 @@ func (m *Manager) Find(id Identity) Found {
 		return *differing
 	}
 	return m.begin(id, path[last])
+}
+
+// findAfter follows the answer that the client names in place of its history.
+func (m *Manager) findAfter(id Identity, root string) (Found, bool) {
+	if id.Previous == "" {
+		return Found{}, false
+	}
+	after, _ := m.said.Get(root + id.Previous)
+	node, ok := m.turns.get(after)
+	if !ok {
+		return Found{}, false
+	}
+	idle := m.now().Sub(node.touched)
+	if len(id.Chain) == 0 { // results of the turn's calls
+		return Found{Key: after, State: node.state, Same: true, Idle: idle}, true
+	}
+	base, _ := split(after)
+	whole := id
+	whole.Explicit = base + id.Previous
+	path := keys(whole)
+	key := path[len(path)-1]
+	if again, ok := m.turns.get(ref(key, node.state.Session)); ok && again.state.Body == id.Body {
+		return Found{Key: ref(key, node.state.Session), State: again.state, Same: true, Idle: idle}, true
+	}
+	return m.next(node, base, key), true
+}
+
+// Answered notes the id of an answer to a turn's request, by which a later request may name it in place of its history.
+func (m *Manager) Answered(id Identity, key, answer string) {
+	if key == "" || answer == "" || len(answer) > maxName {
+		return
+	}
+	id.Chain = nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.said.Add(keys(id)[0]+answer, key)
 }
 
 // findExplicit follows the session that the client named, whatever its messages: a client may send only the newest.
@@ -269,6 +309,9 @@ func (m *Manager) Lock(id Identity) (unlock func()) {
 	if id.Explicit != "" {
 		id.Chain = nil
 	}
+	if id.Previous != "" {
+		id.Chain = nil // one lock for all that go on from answers
+	}
 	if len(id.Chain) > 1 {
 		id.Chain = id.Chain[:1]
 	}
@@ -349,7 +392,8 @@ func newID() string {
 // New returns a Manager that keeps nothing over a restart. now is the clock.
 func New(now func() time.Time) *Manager {
 	heads, _ := lru.New[string, head](maxActive)
-	return &Manager{now: now, store: &writer{}, turns: newTree(), heads: heads, apps: map[string]*app{}}
+	said, _ := lru.New[string, string](maxTurns)
+	return &Manager{now: now, store: &writer{}, turns: newTree(), heads: heads, said: said, apps: map[string]*app{}}
 }
 
 // Open returns a Manager that starts with what the store holds and writes behind to it. Close it to write the rest.

@@ -373,3 +373,40 @@ func TestRestartKeepsSessions(t *testing.T) {
 		t.Errorf("most used after a restart: %q", got)
 	}
 }
+
+func TestARequestThatNamesAnAnswer(t *testing.T) {
+	m := session.New(newClock().now)
+	id := said("a")
+	first := turn(m, id, "x")
+	m.Answered(id, first.Key, "resp_1")
+	next := said("b")
+	next.Previous = "resp_1"
+	second := turn(m, next, "x", "y")
+	if second.State.Session != first.State.Session || second.State.Turn != 2 || !slices.Equal(listed(second.State), []string{"x"}) {
+		t.Fatalf("the next turn is %+v", second)
+	}
+	m.Answered(next, second.Key, "resp_2")
+	if f := m.Find(next); !f.Same || f.Key != second.Key {
+		t.Errorf("a retry is %+v", f)
+	}
+	result := said()
+	result.Previous, result.Continues = "resp_2", true
+	if f := m.Find(result); !f.Same || f.Key != second.Key || f.State.Turn != 2 {
+		t.Errorf("a tool's result is %+v", f)
+	}
+	branch := said("other")
+	branch.Previous = "resp_1"
+	if f := m.Find(branch); f.State.Session == first.State.Session || f.State.Turn != 2 || !slices.Equal(listed(f.State), []string{"x"}) {
+		t.Errorf("a branch is %+v", f)
+	}
+	for name, change := range map[string]func(*session.Identity){
+		"an answer that was never seen": func(id *session.Identity) { id.Previous = "resp_9" },
+		"another app's":                 func(id *session.Identity) { id.Agent = "other" },
+	} {
+		id := next
+		change(&id)
+		if f := m.Find(id); !f.New {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}

@@ -80,6 +80,7 @@ type Identity struct {
 	Credential string         // opaque hash of the client's Authorization, "" without one
 	Agent      string         // product of the User-Agent
 	Explicit   string         // X-Toolbelt-Session, or ""
+	Previous   string         // id of the answer that the request goes on from, "" where it brings its whole history
 	Chain      []catalog.Hash // of each user message's normalised text, in order
 	Replies    []string       // chat.Signature of the model's first answer to each user message, "" where there is none; may be shorter than Chain
 	Continues  bool           // the request goes on with the turn of the last user message

@@ -29,6 +29,7 @@ type Outcome struct {
 	Held   []chat.HiddenCall // of our tools, beside calls that reached the client: they were not answered
 	Text   string            // the beginning of what the model said
 	Usage  chat.Usage        // of the last round
+	ID     string            // that the client has of the answer, "" where it is not known
 
 	Silent  bool // what was said is not known, only what was called
 	Refused bool // the engine did not take the request: there is no answer
@@ -240,6 +241,9 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	p.observe(plan.key, names, plan.exists)
 	if o.Usage.Done && !o.Silent {
 		p.Sessions.Replied(plan.key, chat.Signature(o.Text, inOrder(o.Called)))
+	}
+	if plan.draft != nil {
+		p.Sessions.Answered(plan.draft.request.Identity, plan.key, session.Short(o.ID))
 	}
 	p.unanswered(plan, o.Held)
 }

@@ -24,6 +24,7 @@ type draft struct {
 	chosen   *chosen      // nil where no list was chosen
 
 	budget kvcache.Budget // of the list
+	search bool           // the request has one of Anthropic's tool-search tools, and ours stands in its place
 	remade bool           // the list is made anew, best first: the engine has lost it anyway
 }
 
@@ -159,6 +160,7 @@ func (d *draft) order(previous, tools []string) []string {
 	ahead := 0
 	for _, e := range d.request.Chat.Elements {
 		switch {
+		case d.served(e):
 		case e.Selectable():
 			if visible[e.Key] {
 				ahead++
@@ -170,6 +172,14 @@ func (d *draft) order(previous, tools []string) []string {
 		}
 	}
 	return kvcache.InsertFixed(kvcache.Order(previous, wanted), fixed, before)
+}
+
+// served reports whether an element is left out since a tool of ours does its work.
+func (d *draft) served(e chat.Element) bool { return d.search && e.Key == d.request.Chat.ToolSearch }
+
+// deferred reports whether the app wants some of its tools hidden until they are selected or asked for.
+func (d *draft) deferred() bool {
+	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred })
 }
 
 // tokens estimates what an element of the array costs.

@@ -392,3 +392,42 @@ func TestAhead(t *testing.T) {
 		t.Error("in shadow mode something is read ahead")
 	}
 }
+
+// anthropic is a request in Anthropic's shape whose tools are all deferred; extra stands before them.
+func anthropic(t *testing.T, extra, text string) turn.Request {
+	t.Helper()
+	var tools []string
+	for _, tool := range demoTools(t) {
+		f := gjson.Get(tool, "function")
+		tools = append(tools, fmt.Sprintf(`{"name":%s,"description":%s,"input_schema":%s,"defer_loading":true}`, f.Get("name").Raw, f.Get("description").Raw, f.Get("parameters").Raw))
+	}
+	b := fmt.Appendf(nil, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":%q}],"tools":[%s%s]}`, text, extra, strings.Join(tools, ","))
+	decoded, err := chat.Decode(chat.Anthropic, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return turn.Request{Body: b, Chat: decoded, Answers: true, Identity: session.Identity{Family: "anthropic", Chain: chat.Chain(decoded)}}
+}
+
+func TestDeferredToolsAndTheirSearch(t *testing.T) {
+	h := newHarness(t, setup{})
+	names := func(r turn.Request) []string {
+		p, err := h.planner.Plan(context.Background(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range gjson.GetBytes(p.Body, "tools").Array() {
+			names = append(names, tool.Get("name").String())
+		}
+		return names
+	}
+	const search = `{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"},`
+	if got := names(anthropic(t, search, "hi")); !slices.Equal(got, []string{"load_tools", "tool_search"}) {
+		t.Errorf("with nothing to go by the array is %q; want our own tools alone", got)
+	}
+	got := names(anthropic(t, search, "where is my parcel?"))
+	if len(got) < 3 || got[1] != "tool_search" || !slices.Contains(got, "track_parcel") || slices.Contains(got, "tool_search_tool_bm25") {
+		t.Errorf("the array is %q", got)
+	}
+}

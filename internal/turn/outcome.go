@@ -180,7 +180,7 @@ func (p *Planner) unchanged(d *draft) *Plan {
 	}
 	state.Called = nil
 	for _, e := range d.request.Chat.Elements {
-		if !e.Selectable() && !slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == e.Key }) {
+		if !e.Selectable() && !d.served(e) && !slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == e.Key }) {
 			state.List = append(state.List, session.Visible{Name: e.Key, Reason: session.Pin, Admitted: plan.Turn})
 		}
 	}

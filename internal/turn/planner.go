@@ -19,6 +19,7 @@ import (
 	"toolbelt/embed"
 	"toolbelt/internal/admission"
 	"toolbelt/internal/chat"
+	"toolbelt/internal/hatch"
 	"toolbelt/internal/learn"
 	"toolbelt/internal/session"
 	"toolbelt/kvcache"
@@ -139,6 +140,7 @@ func (p *Planner) draft(r Request) *draft {
 	if !d.anchored() {
 		d.found.State = d.found.State.Forget()
 	}
+	d.search = r.Chat.ToolSearch != "" && r.Answers && p.policy.LoadTools && !d.has(hatch.ToolSearch)
 	d.budget = p.room(d)
 	d.remade = p.lost(d) || d.found.State.Policy != p.under
 	return d
@@ -177,7 +179,7 @@ func (p *Planner) decide(ctx context.Context, d *draft) (*Plan, error) {
 	switch {
 	case snapshot.Catalog().Len() == 0:
 		return p.fallback(d, "empty catalog"), nil
-	case p.policy.small(snapshot.Catalog()):
+	case p.policy.small(snapshot.Catalog()) && !d.deferred():
 		return p.fallback(d, "small array"), nil
 	case d.request.Chat.Choice == chat.NoTools && d.found.State.HasList() && d.hasWholeList():
 		return p.unchanged(d), nil
@@ -356,11 +358,17 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 func (p *Planner) seed(d *draft) []catalog.ID {
 	seed := d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
 	for id := catalog.ID(0); len(seed) < seedTools && int(id) < d.snapshot.Catalog().Len(); id++ {
-		if !slices.Contains(seed, id) {
+		if !slices.Contains(seed, id) && !d.hides(id) {
 			seed = append(seed, id)
 		}
 	}
 	return seed
+}
+
+// hides reports whether the app wants a tool hidden until it is selected or asked for.
+func (d *draft) hides(id catalog.ID) bool {
+	name := d.snapshot.Catalog().Tool(id).Name
+	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
 }
 
 // seedTools is how many tools are shown for want of anything to go by.

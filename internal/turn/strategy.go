@@ -129,7 +129,7 @@ func (p *Planner) own(d *draft, s session.State) []session.Own {
 	cat := d.snapshot.Catalog()
 	menu := hatch.MenuInput{
 		Tools: cat, Groups: d.snapshot.Bundles.List(cat), Core: s.Core,
-		Search: p.policy.ToolSearch > 0 && cat.Len() > p.policy.ToolSearch,
+		Search: d.search || p.policy.ToolSearch > 0 && cat.Len() > p.policy.ToolSearch,
 		Bridge: kvcache.Strategy(s.Strategy) == kvcache.Late,
 	}
 	var own []session.Own
