@@ -1,6 +1,6 @@
 # Everything here is a script in scripts/, to be run by hand just as well.
 
-.PHONY: demo test build check bench fuzz
+.PHONY: demo test build check bench ttft fuzz
 
 demo: ## play one conversation with and without toolbelt, on a real engine, and compare
 	@scripts/demo.sh $(DEMO_FLAGS)
@@ -16,6 +16,9 @@ check: ## gofmt, go vet, staticcheck, govulncheck
 
 bench: ## all benchmarks; the results go to doc/bench/go.txt
 	@scripts/bench.sh
+
+ttft: ## the time to the first token on a real engine, each figure beside what is to be reached
+	@scripts/ttft.sh $(TTFT_FLAGS)
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s)
 	@scripts/fuzz.sh $(FUZZTIME)

@@ -50,3 +50,21 @@ func TestIntervalsAreOverConversations(t *testing.T) {
 		t.Errorf("nothing judged: %v %v", m, in)
 	}
 }
+
+func TestApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		needing, none []float64
+		want          float64
+	}{
+		"nothing":   {nil, []float64{1}, 0},
+		"no others": {[]float64{1}, nil, 0},
+		"always":    {[]float64{3, 4}, []float64{1, 2}, 1},
+		"never":     {[]float64{1, 2}, []float64{3, 4}, 0},
+		"ties":      {[]float64{1, 1}, []float64{1, 1, 1}, .5},
+		"mixed":     {[]float64{1, 3}, []float64{2}, .5},
+	} {
+		if got := apart(c.needing, c.none); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -84,6 +84,7 @@ type RecallRow struct {
 	PlanUS    *Percentiles `json:"plan_us"`   // a whole plan with an engine's vectors at hand; null but for toolbelt
 	Intervals Intervals    `json:"intervals"` // 95 %, by resampling conversations
 	Floor     *FloorStats  `json:"floor,omitempty"`
+	Shortfall *Shortfall   `json:"shortfall,omitempty"` // null but for toolbelt
 	Misses    []Miss       `json:"misses,omitempty"`
 }
 
@@ -93,6 +94,7 @@ type FloorStats struct {
 	Over     float64 `json:"over"`      // mean number of tools on turns that need one
 	OverNone float64 `json:"over_none"` // the same on turns that need none; 0 where the set has none
 	None     int     `json:"none"`      // how many turns need none
+	Apart    float64 `json:"apart"`     // share of the pairs of a turn that needs a tool and one that needs none in which the former's best match is higher; 0 where there are none
 }
 
 // Miss is a case whose needed tools were not all among the first of the largest k.
@@ -247,6 +249,10 @@ func (m *measuring) rows(ctx context.Context) ([]RecallRow, error) {
 		others = []ranker{m.lookup.byWords, m.lookup.byVectors, m.lookup.byGAIA}
 		list = append(list, &rowOf{row: RecallRow{Method: ByWords}, ks: m.options.Ks}, &rowOf{row: RecallRow{Method: ByVectors, Embedder: dense}, ks: m.options.Ks}, &rowOf{row: RecallRow{Method: ByGAIA, Embedder: dense}, ks: m.options.Ks})
 	}
+	var err error
+	if own.short, err = m.newShortfall(ctx); err != nil {
+		return nil, err
+	}
 	policy := turn.DefaultPolicy()
 	policy.MaxTools = floorTools
 	planner := m.bench.planner(policy, nil)
@@ -296,17 +302,20 @@ func (m *measuring) plan(ctx context.Context, planner *turn.Planner, c Case, r t
 	own.times = append(own.times, microseconds(plan.Elapsed))
 	over := plan.Matched[:min(len(plan.Matched), floorTools)]
 	floor := own.row.Floor
-	if len(c.Needed) == 0 {
-		floor.None++
-		floor.OverNone += float64(len(over))
-		return nil
-	}
-	floor.Recall += c.found(over)
-	floor.Over += float64(len(over))
 	scores, embedder, err := planner.Scores(ctx, m.bench.snapshot, r.Chat)
 	if err != nil {
 		return err
 	}
+	best := float64(slices.Max(scores.Match))
+	if len(c.Needed) == 0 {
+		floor.None++
+		floor.OverNone += float64(len(over))
+		own.idle = append(own.idle, best)
+		return nil
+	}
+	floor.Recall += c.found(over)
+	floor.Over += float64(len(over))
+	own.busy = append(own.busy, best)
 	if embedder != "" {
 		own.row.Embedder = embedder
 	}
@@ -316,6 +325,7 @@ func (m *measuring) plan(ctx context.Context, planner *turn.Planner, c Case, r t
 		names = append(names, cat.Tool(match.ID).Name)
 	}
 	own.judged = append(own.judged, judge(c, names, m.options.Ks))
+	own.short.count(c, r.Chat, m.bench.snapshot.Index, scores, names, own.ks[len(own.ks)-1])
 	own.miss(c, r.Chat, names)
 	return nil
 }
@@ -326,6 +336,9 @@ type rowOf struct {
 	ks     []int
 	judged []judged
 	times  []float64
+
+	short      *shortfall // nil but for toolbelt
+	busy, idle []float64  // best matches of the turns that need a tool, and of those that need none
 }
 
 // mostMisses is how many misses a row keeps, and insteadOf how many names each.
@@ -374,6 +387,10 @@ func (r *rowOf) finish(set string, tools int, seed uint64) RecallRow {
 		f.Recall /= float64(max(1, row.Cases))
 		f.Over /= float64(max(1, row.Cases))
 		f.OverNone /= float64(max(1, f.None))
+		f.Apart = apart(r.busy, r.idle)
+	}
+	if r.short != nil {
+		row.Shortfall = &r.short.Shortfall
 	}
 	slices.SortStableFunc(row.Misses, func(a, b Miss) int { return b.worst() - a.worst() })
 	row.Misses = row.Misses[:min(len(row.Misses), mostMisses)]

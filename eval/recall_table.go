@@ -108,6 +108,9 @@ type section struct {
 
 func (r *RecallReport) sections() []section {
 	list := []section{r.recallSection()}
+	if s := r.shortfallSection(); len(s.rows) > 0 {
+		list = append(list, s)
+	}
 	if len(r.Replay) > 0 {
 		list = append(list, r.replaySection())
 	}
@@ -119,7 +122,7 @@ func (r *RecallReport) sections() []section {
 
 func (r *RecallReport) recallSection() section {
 	s := section{
-		title: "Ranking", about: "Each case alone. all@k: share of cases with every needed tool among the first k. ±: half of the 95 % interval of the last recall. floor: tools let through on turns that need one, and on turns that need none.",
+		title: "Ranking", about: "Each case alone. all@k: share of cases with every needed tool among the first k. ±: half of the 95 % interval of the last recall. floor: tools let through on turns that need one, and on turns that need none; in brackets how well the best match tells the two apart, 0.5 being chance.",
 		head: []string{"set", "method", "embedder", "tools", "cases"},
 	}
 	last := ""
@@ -143,10 +146,27 @@ func (r *RecallReport) recallSection() section {
 		if f := row.Floor; f != nil {
 			floor = fmt.Sprintf("%.1f", f.Over)
 			if f.None > 0 {
-				floor += fmt.Sprintf("/%.1f", f.OverNone)
+				floor += fmt.Sprintf("/%.1f (%.2f)", f.OverNone, f.Apart)
 			}
 		}
 		s.rows = append(s.rows, append(cells, margin, share(row.AllFound[last]), share(row.NDCG5), share(row.MRR), plan, floor))
+	}
+	return s
+}
+
+func (r *RecallReport) shortfallSection() section {
+	s := section{
+		title: "What was missed", about: "Needed tools that are not among the first of the largest k. twin: one that says the same stands there. unnamed: it shares no word with the messages. far: no nearer to the request than half of all tools. silent: both. found, unnamed: for comparison, the tools that were found without a word in common.",
+		head: []string{"set", "needed", "missed", "absent", "twin", "unnamed", "far", "silent", "found, unnamed"},
+	}
+	for _, row := range r.Rows {
+		if f := row.Shortfall; f != nil && f.Missed > 0 {
+			cells := []string{row.Set}
+			for _, n := range []int{f.Needed, f.Missed, f.Absent, f.Twin, f.Unnamed, f.Far, f.Silent} {
+				cells = append(cells, strconv.Itoa(n))
+			}
+			s.rows = append(s.rows, append(cells, fmt.Sprintf("%d of %d", f.FoundUnnamed, f.Needed-f.Missed)))
+		}
 	}
 	return s
 }

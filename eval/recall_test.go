@@ -49,8 +49,44 @@ func TestRecallOfASmallSet(t *testing.T) {
 	if len(own.Misses) != 1 || own.Misses[0].Case != "c" || own.Misses[0].Needed[1] != (eval.MissedTool{Name: "no_such_tool"}) || len(own.Misses[0].Instead) == 0 {
 		t.Errorf("misses %+v", own.Misses)
 	}
-	if own.Floor.None != 1 || r.Rows[1].Embedder != "" || r.Rows[1].PlanUS != nil {
+	if s := own.Shortfall; s == nil || *s != (eval.Shortfall{Needed: 6, Missed: 1, Absent: 1, FoundUnnamed: s.FoundUnnamed}) || r.Rows[1].Shortfall != nil {
+		t.Errorf("shortfall %+v", s)
+	}
+	if own.Floor.None != 1 || own.Floor.Apart != .5 || r.Rows[1].Embedder != "" || r.Rows[1].PlanUS != nil {
 		t.Errorf("floor %+v, bm25 %+v", own.Floor, r.Rows[1])
+	}
+}
+
+// Needed tools that no request can lead to are told apart from those that it should have.
+func TestWhatWasMissedIsToldApart(t *testing.T) {
+	dir := writeSet(t, t.TempDir(), "missed", map[string]string{
+		"catalog.jsonl": `
+{"name":"one__send_letter","description":"Send a letter to somebody by post."}
+{"name":"two__sendLetter","description":"Deliver mail."}
+{"name":"post_parcel","description":"Send a parcel to somebody by post."}
+{"name":"frobnicate","description":"Zygomorphic quux."}
+{"name":"play_music","description":"Play a song on a loudspeaker"}
+`,
+		"cases.dev.jsonl": `
+{"id":"twin","messages":[{"role":"user","content":"send a letter to somebody by post"}],"needed":["two__sendLetter"]}
+{"id":"silent","messages":[{"role":"user","content":"send a letter to somebody by post"}],"needed":["frobnicate"]}
+{"id":"named before","messages":[{"role":"user","content":"what would a quux do"},{"role":"user","content":"send a letter to somebody by post"}],"needed":["frobnicate"]}
+{"id":"found","messages":[{"role":"user","content":"play a song"}],"needed":["play_music"]}
+{"id":"none","messages":[{"role":"user","content":"thank you"}],"needed":[]}
+`})
+	d, err := eval.ReadDataset(filepath.Join(dir, "missed"), "dev", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t)
+	o.Ks = []int{1}
+	r := recall(t, o, d)
+	if s := *r.Rows[0].Shortfall; s.Needed != 4 || s.Missed != 3 || s.Absent != 0 || s.Twin != 1 || s.Unnamed != 1 || s.Far < s.Silent || s.Silent != 1 {
+		t.Errorf("%+v", s)
+	}
+	var table strings.Builder
+	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "UNNAMED") {
+		t.Errorf("%v: %s", err, table.String())
 	}
 }
 
@@ -64,7 +100,7 @@ func TestTheFixedNamesOfTheJSON(t *testing.T) {
 	for _, path := range []string{
 		"rows.0.set", "rows.0.method", "rows.0.embedder", "rows.0.tools", "rows.0.cases", "rows.0.recall.5", "rows.0.all_found.5", "rows.0.ndcg5", "rows.0.mrr", "rows.0.plan_us.p50", "rows.0.plan_us.p95",
 		"replay.0.set", "replay.0.method", "replay.0.embedder", "replay.0.cap", "replay.0.cases", "replay.0.visible_recall", "replay.0.all_visible", "replay.0.changes_per_turn", "replay.0.tools_per_turn",
-		"replay.0.tokens_per_turn", "replay.0.admitted_when_none_needed",
+		"rows.0.floor.apart", "rows.0.shortfall.missed", "rows.0.shortfall.unnamed", "replay.0.tokens_per_turn", "replay.0.admitted_when_none_needed",
 	} {
 		if !gjson.GetBytes(data, path).Exists() {
 			t.Errorf("no %s in %s", path, data)

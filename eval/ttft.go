@@ -25,6 +25,7 @@ type Timing struct {
 	Total        time.Duration // from sending the request to the end of the answer
 	PromptTokens int           // the whole prompt, reused tokens included
 	PromptEval   time.Duration // the engine's own figure for evaluating what it could not reuse
+	Cached       *int          // tokens reused, where the answer says; Ollama's does not
 }
 
 // ChatRequest is one streamed request to Ollama's chat API. Messages and tools are sent byte for byte.
@@ -57,21 +58,7 @@ func (o *Ollama) Chat(ctx context.Context, request ChatRequest) (Timing, error) 
 	if err != nil {
 		return Timing{}, fmt.Errorf("writing the chat request: %v", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.base.JoinPath("/api/chat").String(), bytes.NewReader(body))
-	if err != nil {
-		return Timing{}, fmt.Errorf("writing the chat request: %v", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	sent := time.Now()
-	resp, err := o.client.Do(req)
-	if err != nil {
-		return Timing{}, unavailable("asking for a chat answer", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return Timing{}, fmt.Errorf("asking for a chat answer: the engine answered %s: %s", resp.Status, errorText(resp.Body))
-	}
-	return readAnswer(resp.Body, sent)
+	return streamed(ctx, o.client, o.base.JoinPath("/api/chat"), body, readAnswer)
 }
 
 // readAnswer reads one chat answer, a JSON object a line.

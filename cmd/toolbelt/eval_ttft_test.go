@@ -94,8 +94,8 @@ func TestEvalTTFTThroughRealDaemons(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range report.Cells {
 		seen[c.Scenario+" "+c.Variant+" "+c.By] = true
-		if c.By == "daemon" && c.Variant == "append" && (c.TTFT == nil || c.Trials != 1 || c.Sent == 0 || c.Sent > 20) {
-			t.Errorf("%+v: want a figure with a list that is cut to what is needed", c)
+		if c.By == "daemon" && c.Variant == "append" && (c.TTFT == nil || c.Trials != 1 || c.Sent == 0 || c.Sent > 40) {
+			t.Errorf("%+v: want a figure, with a list that is far shorter than all 60", c)
 		}
 		if c.Variant == "all" && c.Sent != 60 {
 			t.Errorf("%+v: want all 60 tools", c)

@@ -1,0 +1,117 @@
+package eval
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+//go:embed latency.html.tmpl
+var latencyTemplate string
+
+// latencyPage is a report on times in a form that all its formats are written from.
+type latencyPage struct {
+	Title    string
+	Settings string
+	Partial  string // why it is not complete; "" where it is
+	Charts   []chart
+	Tables   []latencyTable
+	Notes    []string
+}
+
+// latencyTable is one table. A row may be shorter than the head; its last cell then takes the rest of the line.
+type latencyTable struct {
+	Title, About string
+	Head         []string
+	Rows         [][]string
+}
+
+// Span is how many columns the i-th cell of a row takes.
+func (t latencyTable) Span(row []string, i int) int {
+	if i == len(row)-1 {
+		return len(t.Head) - i
+	}
+	return 1
+}
+
+// writeText writes the page for a terminal.
+func (p latencyPage) writeText(w io.Writer) error {
+	var out strings.Builder
+	fmt.Fprintln(&out, p.Settings)
+	for _, t := range p.Tables {
+		fmt.Fprintf(&out, "\n%s\n", t.Title)
+		if err := aligned(&out, t.Head, t.Rows); err != nil {
+			return err
+		}
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintf(&out, "\nnote: %s\n", note)
+	}
+	if p.Partial != "" {
+		fmt.Fprintf(&out, "\nNOT COMPLETE: %s\n", p.Partial)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// aligned writes a table without spaces at the ends of its lines.
+func aligned(out io.Writer, head []string, rows [][]string) error {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.ToUpper(strings.Join(head, "\t")))
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeMarkdown writes the page as a Markdown document.
+func (p latencyPage) writeMarkdown(w io.Writer) error {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# %s\n\n%s\n", p.Title, markdown(p.Settings))
+	if p.Partial != "" {
+		fmt.Fprintf(&out, "\n**Not complete:** %s\n", markdown(p.Partial))
+	}
+	for _, t := range p.Tables {
+		fmt.Fprintf(&out, "\n## %s\n\n", t.Title)
+		if t.About != "" {
+			fmt.Fprintf(&out, "%s\n\n", t.About)
+		}
+		fmt.Fprintf(&out, "| %s |\n|%s\n", strings.Join(t.Head, " | "), strings.Repeat("---|", len(t.Head)))
+		for _, row := range t.Rows {
+			cells := make([]string, len(t.Head))
+			for i := range row {
+				cells[i] = markdown(row[i])
+			}
+			fmt.Fprintf(&out, "| %s |\n", strings.Join(cells, " | "))
+		}
+	}
+	if len(p.Notes) > 0 {
+		out.WriteString("\n## Notes\n\n")
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintf(&out, "- %s\n", markdown(note))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// writeHTML writes the page as one file that needs nothing else.
+func (p latencyPage) writeHTML(w io.Writer) error {
+	t, err := template.New("latency").Parse(latencyTemplate)
+	if err != nil {
+		return fmt.Errorf("reading the page's template: %w", err)
+	}
+	return t.Execute(w, p)
+}
