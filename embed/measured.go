@@ -16,5 +16,7 @@ type Measured struct {
 	Mean      float64 // of the cosines of all tools with all requests
 	Deviation float64 // of the same
 	Floor     float64 // match units: the least τ, to two digits, at which such a request lets one tool over the floor on average, or fewer
+	Generic   int     // requests about the catalog's own subjects, for no particular tool; 0 where its names have none
+	Ceiling   float64 // match units: the τ up to which nine of ten of those let a tool over the floor; 0 without any
 	At        time.Time
 }

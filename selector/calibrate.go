@@ -10,13 +10,17 @@ import (
 	"toolbelt/embed"
 )
 
-// Calibration is how an embedder sees requests that no tool is for. Matches are leave-one-out: each request of the background is measured
+// Calibration is how an embedder sees requests that no particular tool is for. Matches of the background are leave-one-out: each request is measured
 // against the others, as any request from outside would be.
 type Calibration struct {
 	embed.Measured
-	P50, P95, P99, Max float64     // of the matches that the requests reach with the tools
-	Admitted           []Admission // by ascending threshold
+	P50, P95, P99, Max float64     // of the matches that the background's requests reach with the tools
+	Admitted           []Admission // the background's, by ascending threshold
+	GenericAdmitted    []Admission // the generic requests', at the same thresholds; nil where there are none
 }
+
+// thresholds are those that admission is told at.
+func thresholds() []float64 { return []float64{1, 1.5, 2, 2.5, 3} }
 
 // Admission is how many tools such a request lets over a threshold, on average.
 type Admission struct {
@@ -165,7 +169,7 @@ func (l *left) summary(views int) Calibration {
 	c := Calibration{P50: at(0.5), P95: at(0.95), P99: at(0.99), Max: at(1)}
 	c.Requests, c.Mean = l.requests, mean
 	c.Deviation = math.Sqrt(math.Max(0, l.squares*scale-mean*mean))
-	for _, threshold := range []float64{1, 1.5, 2, 2.5, 3} {
+	for _, threshold := range thresholds() {
 		under, _ := slices.BinarySearch(l.matches, float32(threshold))
 		c.Admitted = append(c.Admitted, Admission{threshold, float64(len(l.matches)-under) / float64(l.requests)})
 	}

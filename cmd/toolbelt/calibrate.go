@@ -24,9 +24,10 @@ func newCalibrateCommand(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate --tools FILE",
 		Short: "Measure what requests that no tool is for come to, by each embedder",
-		Long: `Measure, for a catalog, the builtin embedder, the engine's where one is configured or found, and both together, against a built-in list of
-requests that no tool is for. Each is measured against the others of the list. Shown are the cosines' mean and deviation, the match scores that such requests reach, how
-many tools one lets over a floor (tau) of 1 to 3 on average, and the floor at which it lets one over.
+		Long: `Measure, for a catalog, the builtin embedder, the engine's where one is configured or found, and both together, against two lists: a built-in one of
+requests that no tool is for, and requests made from the catalog that are about what its tools are about ("help me with calendar"). Each of the first list is measured
+against the others of it. Shown are the cosines' mean and deviation, the match scores that such requests reach, how many tools one lets over a floor (tau) of 1 to 3 on average, and
+between what tau should stand: FLOOR, from where on a request that no tool is for lets one over, and CEILING, up to where nine of ten that are about the tools still do.
 
 The figures are kept in the database with the model's name and digest. The daemon measures by itself, in the background, whatever catalog it sees; no
 measurement changes a setting. FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names.`,
@@ -81,6 +82,10 @@ type calibratedByModel struct {
 	Max       float64      `json:"max"`
 	Admitted  []admittedAt `json:"admitted"`
 	Floor     float64      `json:"floor"`
+
+	Generic         int          `json:"generic_requests"` // about the catalog's own subjects
+	GenericAdmitted []admittedAt `json:"generic_admitted"` // null where there are none
+	Ceiling         float64      `json:"ceiling"`
 }
 
 type admittedAt struct {
@@ -118,7 +123,7 @@ func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log
 	}
 	report.Catalog, report.Tools = ix.Catalog().Hash().String(), ix.Catalog().Len()
 	for _, models := range ingest.Together(ix.Models()) {
-		c, err := ix.Calibrate(models...)
+		c, err := ingest.Calibrate(ctx, ix, models, arrays.Ask)
 		if err != nil {
 			return nil, err
 		}
@@ -180,9 +185,13 @@ func (r *calibrationReport) add(c selector.Calibration) {
 	m := calibratedByModel{
 		Model: c.Model.Name, Digest: c.Model.Digest, Prefix: c.Model.Prefix, Requests: c.Requests, Mean: c.Mean, Deviation: c.Deviation,
 		P50: c.P50, P95: c.P95, P99: c.P99, Max: c.Max, Floor: c.Floor,
+		Generic: c.Generic, Ceiling: c.Ceiling,
 	}
 	for _, a := range c.Admitted {
 		m.Admitted = append(m.Admitted, admittedAt{a.Threshold, a.Tools})
+	}
+	for _, a := range c.GenericAdmitted {
+		m.GenericAdmitted = append(m.GenericAdmitted, admittedAt{a.Threshold, a.Tools})
 	}
 	r.Embedders = append(r.Embedders, m)
 }
@@ -205,9 +214,35 @@ func (r *calibrationReport) print(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := r.printGeneric(w); err != nil {
+		return err
+	}
 	if r.Engine != nil {
 		fmt.Fprintf(w, "\nThe engine's embedder was not measured: %s.\n", *r.Engine)
 	}
-	_, err := fmt.Fprintf(w, "\ntau is %.2f. From FLOOR on, such a request lets at most one tool over on average.\n", r.Tau)
+	_, err := fmt.Fprintf(w, "\ntau is %.2f. From FLOOR on, a request that no tool is for lets at most one tool over on average.\nUp to CEILING, nine of ten requests about what the tools are about let one over.\n", r.Tau)
 	return err
+}
+
+// printGeneric prints the second list's figures, where the catalog's names gave one.
+func (r *calibrationReport) printGeneric(w io.Writer) error {
+	if r.Embedders[0].Generic == 0 {
+		_, err := fmt.Fprintln(w, "\nThe names of the tools have no words to make requests about them from.")
+		return err
+	}
+	fmt.Fprint(w, "\nThe same of requests about what the tools are about:\n\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "EMBEDDER\tREQUESTS")
+	for _, a := range r.Embedders[0].GenericAdmitted {
+		fmt.Fprintf(table, "\tOVER %g", a.Tau)
+	}
+	fmt.Fprintln(table, "\tCEILING")
+	for _, m := range r.Embedders {
+		fmt.Fprintf(table, "%s\t%d", m.Model, m.Generic)
+		for _, a := range m.GenericAdmitted {
+			fmt.Fprintf(table, "\t%.2f", a.Tools)
+		}
+		fmt.Fprintf(table, "\t%.2f\n", m.Ceiling)
+	}
+	return table.Flush()
 }

@@ -63,7 +63,7 @@ func New(cfg Config) (*Library, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &Library{cfg: cfg, background: vectors, arrays: arrays, pending: make(chan catalog.Hash, maxArrays), cancel: cancel}
 	if cfg.Keep != nil {
-		if l.measuring, err = newMeasuring(cfg.Keep, cfg.Log); err != nil {
+		if l.measuring, err = newMeasuring(cfg); err != nil {
 			cancel()
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -27,9 +28,10 @@ type measurement struct {
 	catalog catalog.Hash
 }
 
-// measuring measures what unrelated requests come to, once a model and catalog, in a goroutine of its own.
+// measuring measures what requests that no particular tool is for come to, once a model and catalog, in a goroutine of its own.
 type measuring struct {
 	keep    Calibrations
+	ask     func(ctx context.Context, m embed.Model, requests []string) ([]embed.Vector, error)
 	log     *slog.Logger
 	known   *lru.Cache[measurement, embed.Measured]
 	pending chan *selector.Index
@@ -38,12 +40,12 @@ type measuring struct {
 // maxMeasured bounds what is known at a time: for each array the builtin's, the engine's and both together.
 const maxMeasured = 3 * maxArrays
 
-func newMeasuring(keep Calibrations, log *slog.Logger) (*measuring, error) {
+func newMeasuring(cfg Config) (*measuring, error) {
 	known, err := lru.New[measurement, embed.Measured](maxMeasured)
 	if err != nil {
 		return nil, err
 	}
-	return &measuring{keep: keep, log: log, known: known, pending: make(chan *selector.Index, maxArrays)}, nil
+	return &measuring{keep: cfg.Keep, ask: cfg.Ask, log: cfg.Log, known: known, pending: make(chan *selector.Index, maxArrays)}, nil
 }
 
 // enqueue has an index measured later. It never blocks: where too many wait, this one is not measured until it is made again.
@@ -99,7 +101,7 @@ func (m *measuring) measure(ctx context.Context, ix *selector.Index, models []em
 	}
 	if err == nil {
 		var c selector.Calibration
-		if c, err = ix.Calibrate(models...); err == nil {
+		if c, err = Calibrate(ctx, ix, models, m.ask); err == nil {
 			c.At = time.Now()
 			m.known.Add(key, c.Measured)
 			err = m.keep.SaveCalibration(ctx, c.Measured)
@@ -108,6 +110,39 @@ func (m *measuring) measure(ctx context.Context, ix *selector.Index, models []em
 	if err != nil && ctx.Err() == nil {
 		m.log.Warn("what unrelated requests come to is not known or not kept", "model", name.Name, "tools", ix.Catalog().Len(), "why", err)
 	}
+}
+
+// Calibrate measures one way in which models decide: against the built-in list of unrelated requests, and against requests about the catalog's own
+// subjects, whose vectors ask gives. An error is ask's or the index's.
+func Calibrate(ctx context.Context, ix *selector.Index, models []embed.Model, ask func(context.Context, embed.Model, []string) ([]embed.Vector, error)) (selector.Calibration, error) {
+	c, err := ix.Calibrate(models...)
+	if err != nil {
+		return c, err
+	}
+	requests := selector.Generic(ix.Catalog())
+	vectors := map[embed.Model][]embed.Vector{}
+	for _, m := range models {
+		if vectors[m], err = ask(ctx, m, requests); err != nil {
+			return c, fmt.Errorf("embedding %d requests about the catalog's subjects: %w", len(requests), err)
+		}
+	}
+	return c, ix.MeasureGeneric(&c, vectors)
+}
+
+// Ask embeds what a user might say by the one of the two embedders that is of this model. An error is the embedder's, or of kind NotFound or Conflict
+// where neither is.
+func (c Config) Ask(ctx context.Context, m embed.Model, texts []string) ([]embed.Vector, error) {
+	if m == c.Builtin.Model() {
+		return c.Builtin.Embed(ctx, embed.Query, texts)
+	}
+	if c.Neural == nil {
+		return nil, catalog.NewError(catalog.NotFound, fmt.Sprintf("there is no embedder %q", m.Name), nil)
+	}
+	vectors, by, err := c.Neural.Queries(ctx, texts)
+	if err == nil && by != m {
+		err = catalog.NewError(catalog.Conflict, fmt.Sprintf("the embedding model changed from %q to %q meanwhile", m.Name, by.Name), nil)
+	}
+	return vectors, err
 }
 
 // Calibrations returns what is known of the catalogs seen lately: by size, then model.

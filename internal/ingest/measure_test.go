@@ -102,7 +102,7 @@ func TestMeasuresOnce(t *testing.T) {
 		}
 	}
 	c := store.next(t)
-	if c.Model.Name != "builtin" || c.Tools != 3 || c.Requests < 32 || c.Catalog != catalog.New(first).Hash() || c.At.IsZero() || !(c.Deviation > 0) {
+	if c.Model.Name != "builtin" || c.Tools != 3 || c.Requests < 32 || c.Catalog != catalog.New(first).Hash() || c.At.IsZero() || !(c.Deviation > 0) || c.Generic != 9 || !(c.Ceiling > c.Floor) {
 		t.Errorf("measured %+v", c)
 	}
 	again := newLibrary(t, ingest.Config{Keep: store})

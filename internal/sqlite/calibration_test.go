@@ -15,7 +15,7 @@ import (
 func measured(n int) embed.Measured {
 	return embed.Measured{
 		Model: embed.Model{Name: "m", Digest: "d", Prefix: 1, Dim: 4}, Catalog: catalog.New([]catalog.Tool{{Name: fmt.Sprint(n)}}).Hash(),
-		Tools: 7, Requests: 64, Mean: -0.25, Deviation: 0.5, Floor: 2.25, At: time.Unix(int64(1000+n), 5).UTC(),
+		Tools: 7, Requests: 64, Mean: -0.25, Deviation: 0.5, Floor: 2.25, Generic: 30, Ceiling: 5.5, At: time.Unix(int64(1000+n), 5).UTC(),
 	}
 }
 
