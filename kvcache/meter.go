@@ -56,6 +56,9 @@ func usual() amounts {
 	return amounts{head: 12, textBytes: 0.2, textSigns: 0.35, textPieces: 5, toolBytes: 0.25}
 }
 
+// UsualRates are those of a model of which nothing was learned.
+func UsualRates() Rates { return Rates{weights: usual()} }
+
 // ToolTokens estimates what so many definitions of together so many bytes cost in a prompt.
 func (r Rates) ToolTokens(tools, bytes int) int {
 	return r.tokens(amounts{toolBytes: float64(bytes), toolPieces: float64(tools)})

@@ -82,7 +82,7 @@ func (f *ttftFlags) prepare(ctx context.Context, p Process) (m *eval.TTFT, workl
 		return nil, nil, nil, err
 	}
 	f.Options.Cap, f.Options.Progress = visibleCap, sinceStart(p.Stderr)
-	m = &eval.TTFT{Target: target, Recorder: eval.NewRecorder(base), Start: startMeasured, Client: untimed(), Options: f.Options}
+	m = &eval.TTFT{Target: target, Recorder: eval.NewRecorder(base), Start: new(measured).start, Client: untimed(), Options: f.Options}
 	m.Recorded, stop, err = serveLocally(m.Recorder)
 	return m, workloads, stop, err
 }

@@ -288,6 +288,7 @@ const (
 	skillsEvery  = time.Second // how soon a change by another process is seen
 	endedEvery   = time.Minute // how often quiet sessions are looked for
 	pruneEvery   = 24 * time.Hour
+	lessonsEvery = 5 * time.Minute     // how often what was learned of models is stored
 	keptFor      = 30 * 24 * time.Hour // a conversation, after its last request
 	writeTimeout = 10 * time.Second
 	dialTimeout  = 300 * time.Millisecond // for the engine to take a connection, when somebody asks how things are
@@ -298,6 +299,7 @@ func (w *wiring) background() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.work.Go(func() { w.library.Run(ctx, skillsEvery) })
 	if w.reader != nil {
+		w.work.Go(func() { every(ctx, lessonsEvery, w.keepLessons) })
 		w.work.Go(func() { _ = w.prober.Run(ctx) }) // both end with ctx alone
 		w.work.Go(func() { _ = w.reader.Run(ctx) })
 	}

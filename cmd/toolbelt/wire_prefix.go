@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,39 @@ func (w *wiring) readAhead(planner *turn.Planner) {
 		cfg.Store = w.db
 	}
 	w.reader = ahead.New(cfg)
+	w.takeUp()
+}
+
+// takeUp takes up what earlier processes learned of the engine's models, and keeps at the end what this one has.
+func (w *wiring) takeUp() {
+	engine := w.upstream.String()
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	lessons, err := w.db.Lessons(ctx, engine)
+	if err != nil {
+		w.log.Warn("what was learned of models cannot be read", "error", err)
+	}
+	for model, lesson := range lessons {
+		if err := w.belief.Teach(model, lesson); err != nil {
+			w.log.Debug("what was learned of a model is left out", "model", model, "error", err)
+		}
+	}
+	w.onClose(w.keepLessons)
+}
+
+// keepLessons stores what was learned of the models' tokens.
+func (w *wiring) keepLessons() {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	for _, held := range w.belief.Held() {
+		lesson, ok := w.belief.Lesson(held.Model)
+		if !ok {
+			continue
+		}
+		if err := w.db.SaveLesson(ctx, w.upstream.String(), held.Model, lesson); err != nil {
+			w.log.Warn("what was learned of a model is not kept", "model", held.Model, "error", err)
+		}
+	}
 }
 
 // prefetcher is the reader as the sidecar sees it: no interface of nothing.

@@ -35,28 +35,19 @@ func Render(body []byte, r *Request, order []string) []byte {
 // arrange returns the indexes of the elements in the wanted order, and how many of them the order has given after each
 // of its names.
 func arrange(elements []Element, order []string) (kept, after []int) {
-	type chain struct{ first, last int }
-	chains := make(map[string]chain, len(elements))
-	next := make([]int, len(elements)) // of the same key; 0: none, as no element follows itself to the front
-	for i, e := range elements {
-		c, twin := chains[e.Key]
-		if twin {
-			next[c.last] = i
-		} else {
-			c.first = i
-		}
-		c.last = i
-		chains[e.Key] = c
-	}
-	kept, after = make([]int, 0, len(elements)), make([]int, 0, len(order))
+	twins := make(map[string][]int, len(order)) // by key, those that are wanted alone: an array may be far longer than what is kept of it
 	for _, key := range order {
-		if c, ok := chains[key]; ok {
-			delete(chains, key)
-			for i := c.first; i != c.last; i = next[i] {
-				kept = append(kept, i)
-			}
-			kept = append(kept, c.last)
+		twins[key] = nil
+	}
+	for i, e := range elements {
+		if list, wanted := twins[e.Key]; wanted {
+			twins[e.Key] = append(list, i)
 		}
+	}
+	kept, after = make([]int, 0, len(order)), make([]int, 0, len(order))
+	for _, key := range order {
+		kept = append(kept, twins[key]...)
+		delete(twins, key)
 		after = append(after, len(kept))
 	}
 	return kept, after

@@ -8,6 +8,9 @@ import (
 	"toolbelt/catalog"
 )
 
+// Unnamed answers a call of call_tool that names no tool.
+const Unnamed = `No tool name could be read. Call ` + CallTool + ` like this: {"name": "the tool", "arguments": {…}}.`
+
 // LateText announces tools that are not in the array: how to call them through call_tool, then the definition of each as one line of compact JSON, its
 // description and schema whole. A schema that is no JSON is left out. Without tools it is empty. Equal tools give equal bytes: the text
 // is put back into every later request.

@@ -74,18 +74,18 @@ func (t tree) put(ref string, node turnNode) {
 func (t tree) find(path []string, i int, id Identity) (found turnNode, agree int, ok bool) {
 	nodes, _ := t.by.Get(path[i])
 	for _, n := range nodes {
-		if a := t.agreement(n, i, id); !ok || a > agree || a == agree && n.touched.After(found.touched) {
+		if a := t.agreement(n, path[:i+1], id); !ok || a > agree || a == agree && n.touched.After(found.touched) {
 			found, agree, ok = n, a, true
 		}
 	}
 	return found, agree, ok
 }
 
-// agreement compares the answers of a conversation up to a turn with those of a request: how many are the same, and -1 where one differs.
+// agreement compares the answers of a conversation, up to a turn that path leads to, with those of a request: how many are the same, and -1 where one differs.
 // An answer that was not seen, on either side, tells nothing.
-func (t tree) agreement(n turnNode, i int, id Identity) int {
+func (t tree) agreement(n turnNode, path []string, id Identity) int {
 	agree := 0
-	for ; i > 0; i-- {
+	for i := len(path) - 1; i > 0; {
 		said := ""
 		if i-1 < len(id.Replies) {
 			said = id.Replies[i-1]
@@ -97,8 +97,9 @@ func (t tree) agreement(n turnNode, i int, id Identity) int {
 		default:
 			return -1
 		}
+		key, _ := split(n.state.Parent) // more than one message up where the ones between were edited
 		parent, ok := t.get(n.state.Parent)
-		if !ok {
+		if i = slices.Index(path[:i], key); !ok {
 			break
 		}
 		n = parent
@@ -113,5 +114,5 @@ func (t tree) newer(node turnNode, path []string, id Identity) bool {
 	if !ok || before.state.Session == node.state.Session || !before.touched.After(node.touched) {
 		return false
 	}
-	return agree >= t.agreement(node, len(path)-1, id)
+	return agree >= t.agreement(node, path, id)
 }

@@ -53,7 +53,7 @@ func (p *Planner) Again(ctx context.Context, plan *Plan, r Round) (*Plan, error)
 	switch {
 	case len(r.Held) > 0:
 		p.answer(d, &next, r)
-	case r.Empty && r.Asked == 0 && !next.guessed:
+	case r.Empty && !next.guessed:
 		next.guessed = true
 		names := p.likeliest(ctx, d, *state)
 		if next.Admitted = p.bring(d, state, names, session.Hatch); len(next.Admitted) == 0 {
@@ -103,10 +103,13 @@ func (p *Planner) answer(d *draft, plan *Plan, r Round) {
 	}
 	for _, call := range r.Held {
 		var wanted asked
-		if call.Name == hatch.ToolSearch {
+		switch call.Name {
+		case hatch.ToolSearch:
 			s := loader.Search(call.Arguments)
 			wanted = asked{s.Load, s.AnswerLate}
-		} else {
+		case hatch.CallTool: // it names no tool
+			wanted.answer = func(_, _, _ []string) string { return hatch.Unnamed }
+		default:
 			l := loader.Load(call.Arguments)
 			wanted = asked{l, l.AnswerLate}
 		}

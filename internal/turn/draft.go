@@ -24,7 +24,9 @@ type draft struct {
 	chosen   *chosen      // nil where no list was chosen
 
 	budget kvcache.Budget // of the list
+	rates  kvcache.Rates  // of the model's tokens
 	search bool           // the request has one of Anthropic's tool-search tools, and ours stands in its place
+	mute   bool           // hidden turns stand without what the model said before its calls: the app's next message has it
 	remade bool           // the list is made anew, best first: the engine has lost it anyway
 }
 
@@ -114,8 +116,8 @@ func (d *draft) tokenBudget() int {
 	return tokens
 }
 
-// inTokens estimates the tokens of so many bytes.
-func (d *draft) inTokens(bytes int) int { return (bytes + 3) / 4 }
+// inTokens estimates the tokens of so many bytes of definitions.
+func (d *draft) inTokens(bytes int) int { return d.rates.ToolTokens(1, bytes) }
 
 // size is the bytes of an element of the array.
 func (d *draft) size(key string) int {

@@ -38,13 +38,16 @@ func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 		if !ok {
 			continue
 		}
-		turn := chat.HiddenTurn{At: at + 1, Text: h.Said}
+		turn := chat.HiddenTurn{At: at + 1}
+		if !d.mute {
+			turn.Text = h.Said
+		}
 		for _, c := range h.Calls {
 			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: c.ID, Name: c.Name, Arguments: []byte(c.Arguments), Result: c.Result})
 		}
 		e.Hidden = append(e.Hidden, turn)
-		if at+1 < len(d.request.Chat.Messages) && h.Said != "" {
-			said[at+1] += h.Said
+		if at+1 < len(d.request.Chat.Messages) {
+			said[at+1] += turn.Text
 		}
 	}
 	for at := range d.request.Chat.Messages {
@@ -122,6 +125,11 @@ func (d *draft) render(s *session.State) []byte {
 	if err == nil {
 		return body
 	}
+	if d.mute = true; len(s.Hidden) > 0 { // the app has not what was said before a call, or not in one piece
+		if body, err = chat.Apply(d.request.Body, d.request.Chat, d.edits(*s)); err == nil {
+			return body
+		}
+	}
 	*s = s.Forget()
 	if body, err = chat.Apply(d.request.Body, d.request.Chat, d.edits(*s)); err == nil {
 		return body
@@ -169,9 +177,14 @@ func (d *draft) toolsNamed(names []string) []catalog.Tool {
 func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 	r := d.request.Chat
 	p := promptOf(nil, r, d.found.State.Session, d.found.State.App)
-	elements := make(map[string]chat.Element, len(r.Elements))
+	elements := make(map[string]chat.Element, len(e.Order)) // of the array's, those that are sent: an array may be very long
+	for _, key := range e.Order {
+		elements[key] = chat.Element{}
+	}
 	for _, el := range r.Elements {
-		elements[el.Key] = el
+		if _, sent := elements[el.Key]; sent {
+			elements[el.Key] = el
+		}
 	}
 	own := func(before int) {
 		for _, o := range e.Own {
@@ -185,7 +198,7 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 	p.Tools = nil
 	for i, key := range e.Order {
 		own(i)
-		if el, ok := elements[key]; ok {
+		if el := elements[key]; el.End > 0 {
 			p.Tools = append(p.Tools, piece(d.request.Body[el.Start:el.End], kvcache.Tool))
 		}
 	}

@@ -146,10 +146,16 @@ func (p *Planner) draft(r Request) *draft {
 	return d
 }
 
-// room is what the list may take of the context, where anybody knows how large that is.
+// room is what the list may take of the context, where anybody knows how large that is: less what our own tools take.
 func (p *Planner) room(d *draft) kvcache.Budget {
 	r := d.request.Chat
-	return kvcache.Room(p.facts(d), r.ContextTokens, d.inTokens(r.TextBytes), answerReserve)
+	facts, rates := p.Prefix.Model(r.Model, r.ContextTokens)
+	d.rates = rates
+	room := kvcache.Room(facts, r.ContextTokens, rates.TextTokens(len(r.Messages), r.TextBytes), answerReserve)
+	if room.Tokens > 0 && r.HasTools() && d.request.Answers && p.policy.LoadTools {
+		room.Tokens = max(1, room.Tokens-hatch.MaxTokens)
+	}
+	return room
 }
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
@@ -334,7 +340,7 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 		Limits: admission.Limits{
 			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
 			Tokens: d.tokenBudget(),
-			Cost:   func(id catalog.ID) int { return cat.Tool(id).EstimatedTokens() },
+			Cost:   func(id catalog.ID) int { return d.rates.ToolTokens(1, cat.Tool(id).Bytes) },
 			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
 		},
 	}

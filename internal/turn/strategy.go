@@ -12,7 +12,8 @@ import (
 
 // Prefix knows what the engine holds of the prompts that it has read. Its methods must not block.
 type Prefix interface {
-	Facts(model string, askedContext int) kvcache.Facts
+	// Model is what is known of a model in a request that asks for so many tokens of context, 0 for none, and what its tokens are worth.
+	Model(name string, askedContext int) (kvcache.Facts, kvcache.Rates)
 	Expect(p kvcache.Prompt) kvcache.Expected
 	Sent(p kvcache.Prompt)
 	Answered(p kvcache.Prompt, a kvcache.Answer) kvcache.Verdict
@@ -21,14 +22,17 @@ type Prefix interface {
 // noPrefix is a Prefix that knows nothing.
 type noPrefix struct{}
 
-func (noPrefix) Facts(string, int) kvcache.Facts                         { return kvcache.Facts{} }
+func (noPrefix) Model(string, int) (kvcache.Facts, kvcache.Rates) {
+	return kvcache.Facts{}, kvcache.UsualRates()
+}
 func (noPrefix) Expect(kvcache.Prompt) kvcache.Expected                  { return kvcache.Expected{} }
 func (noPrefix) Sent(kvcache.Prompt)                                     {}
 func (noPrefix) Answered(kvcache.Prompt, kvcache.Answer) kvcache.Verdict { return kvcache.Verdict{} }
 
 // facts is what is known of the request's model.
 func (p *Planner) facts(d *draft) kvcache.Facts {
-	return p.Prefix.Facts(d.request.Chat.Model, d.request.Chat.ContextTokens)
+	f, _ := p.Prefix.Model(d.request.Chat.Model, d.request.Chat.ContextTokens)
+	return f
 }
 
 // ready is the strategy that a conversation is made ready for when its list is made.
