@@ -14,6 +14,7 @@ type Config struct {
 	Serve     Serve
 	Selection Selection
 	Prefix    Prefix
+	Skills    Skills
 	Embed     Embed
 	Store     Store
 	Log       Log
@@ -72,6 +73,13 @@ const (
 type Prefix struct {
 	Strategy Strategy
 	Prewarm  bool // let the engine evaluate what is known of the next prompt while it has nothing to do
+}
+
+// Skills says what is done with remembered procedures besides recalling them.
+type Skills struct {
+	Dir        string // a folder of SKILL.md files that is kept in the library; "" for none
+	Writer     string // chat model of the engine that words what was learned; "" for none
+	KeepValues bool   // of the arguments of observed calls; otherwise only their names are kept
 }
 
 // Embedder is a way of making vectors.

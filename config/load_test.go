@@ -111,6 +111,9 @@ load_tools: off
 tool_search: 40
 strategy: Late
 prewarm: no
+skills_dir: ~/skills
+skill_writer: qwen3:4b
+keep_values: yes
 tau: 1.5
 max_tools: 20
 budget: 1s
@@ -137,6 +140,7 @@ embed_deadline: 500ms
 			Bundles: []bundles.Bundle{{Name: "files", Description: "the disk", Members: []string{"read_file", "write_file"}},
 				{Name: "web", Members: []string{"fetch"}}}},
 		Prefix: config.Prefix{Strategy: config.Late},
+		Skills: config.Skills{Dir: filepath.Join(dir, "skills"), Writer: "qwen3:4b", KeepValues: true},
 		Embed:  config.Embed{Kind: config.OpenAI, Model: "text-embedding-3-small", URL: "https://api.example.com/v1", Key: "sk-1", Deadline: 500 * time.Millisecond},
 		Store:  config.Store{Path: filepath.Join(dir, "data", "tools.db")},
 		Log:    config.Log{Level: slog.LevelDebug},
@@ -163,6 +167,7 @@ func TestBadValues(t *testing.T) {
 		"tool_search":    {"on", "-1", "100001", "x"},
 		"strategy":       {"best", "1", "frozen"},
 		"prewarm":        {"maybe"},
+		"keep_values":    {"maybe"},
 		"tau":            {"x", "NaN", "+Inf", "-inf", "-0.1", "20.01", "1e400", "3,5"},
 		"max_tools":      {"x", "0", "-1", "1001", "14.5", "1e1", "99999999999999999999"},
 		"budget":         {"150", "0s", "-1s", "2m", "x", "1h"},

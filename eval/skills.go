@@ -362,11 +362,8 @@ type recaller struct {
 }
 
 // Recall implements turn.Skills.
-func (r *recaller) Recall(q skills.QueryVectors) []skills.Recalled {
-	r.last = r.set.Choose(q, r.options.Recalled, r.options.Floor, func(tool string) bool {
-		_, ok := r.tools.Lookup(tool)
-		return ok
-	})
+func (r *recaller) Recall(q skills.QueryVectors, there func(string) bool) []skills.Recalled {
+	r.last = r.set.Choose(q, r.options.Recalled, r.options.Floor, there)
 	return r.last
 }
 

@@ -26,7 +26,18 @@ type Parts struct {
 	Local  embed.Embedder // quick (embed.Builtin): asked at every change; nil: none
 	Neural Neural         // asked by Reload and Run only; nil: none
 	Log    *slog.Logger
+	Now    func() time.Time // nil: time.Now
 }
+
+func (p Parts) now() time.Time {
+	if p.Now == nil {
+		return time.Now()
+	}
+	return p.Now()
+}
+
+// ageEvery is how often the procedures' ages are looked at anew.
+const ageEvery = 24 * time.Hour
 
 // Library is the procedures of a Store, kept ready for recall in a Set. It is safe for concurrent use; only Reload and
 // Run wait for an engine.
@@ -42,6 +53,7 @@ type Library struct {
 	procedures []Procedure
 	local      source
 	engine     source
+	published  time.Time // when the Set was made
 }
 
 // Open reads the store, asks the local embedder and makes the Set; what the engine makes of the procedures is added by
@@ -95,46 +107,50 @@ func (l *Library) Add(ctx context.Context, p Procedure) (Procedure, error) {
 	return l.save(ctx, p)
 }
 
-// Save stores p, whether or not there is one of its name, and returns it as stored (see Store.SaveProcedure).
+// Save stores p as its user's, whether or not there is one of its name, and returns it as stored (see Store.SaveProcedure). One that was
+// learned counts as edited from then on, so that nothing but its user changes it; one that had been superseded is recalled again.
 func (l *Library) Save(ctx context.Context, p Procedure) (Procedure, error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
+	p.SupersededBy, p.Note = "", ""
+	if k := p.Origin.Kind; k == Learned || k == Folder || k == Imported {
+		p.Origin.Edited = true
+	}
 	return l.save(ctx, p)
 }
 
-// Enable makes the procedure recallable again and returns it. NotFound as Show.
+// Enable makes the procedure recallable again, also where another had superseded it, and returns it; one that did badly begins anew. NotFound as Show.
 func (l *Library) Enable(ctx context.Context, name string) (Procedure, error) {
-	return l.enable(ctx, name, true)
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	p, err := l.Show(ctx, name)
+	if err != nil || p.Enabled && p.SupersededBy == "" {
+		return p, err
+	}
+	if p.Trust() < TrustFloor {
+		if err := l.parts.Store.CountProcedure(ctx, name, Forgive, time.Time{}); err != nil {
+			return Procedure{}, err
+		}
+	}
+	p.Enabled, p.SupersededBy, p.Note = true, "", ""
+	return l.save(ctx, p)
 }
 
 // Disable keeps the procedure, but out of every recall, and returns it. NotFound as Show.
 func (l *Library) Disable(ctx context.Context, name string) (Procedure, error) {
-	return l.enable(ctx, name, false)
-}
-
-func (l *Library) enable(ctx context.Context, name string, enabled bool) (Procedure, error) {
 	l.changing.Lock()
 	defer l.changing.Unlock()
 	p, err := l.Show(ctx, name)
-	if err != nil || p.Enabled == enabled {
+	if err != nil || !p.Enabled && p.Note == "" {
 		return p, err
 	}
-	p.Enabled = enabled
+	p.Enabled, p.Note = false, ""
 	return l.save(ctx, p)
 }
 
 // Remove deletes the procedure. NotFound as Show.
 func (l *Library) Remove(ctx context.Context, name string) error {
 	if err := l.parts.Store.RemoveProcedure(ctx, name); err != nil {
-		return err
-	}
-	l.changed(ctx)
-	return nil
-}
-
-// Count records that the procedure was tried, and whether it did the job. NotFound as Show.
-func (l *Library) Count(ctx context.Context, name string, success bool) error {
-	if err := l.parts.Store.CountProcedure(ctx, name, success); err != nil {
 		return err
 	}
 	l.changed(ctx)
@@ -169,7 +185,7 @@ func (l *Library) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	same := slices.EqualFunc(all, l.procedures, sameVersion)
+	same := slices.EqualFunc(all, l.procedures, sameVersion) && l.parts.now().Sub(l.published) < ageEvery
 	l.procedures = all
 	if l.parts.Local != nil {
 		made, err := l.local.ask(ctx, l.local.missing(all), always{l.parts.Local})
@@ -185,12 +201,13 @@ func (l *Library) refresh(ctx context.Context) error {
 
 func sameVersion(a, b Procedure) bool {
 	return a.Name == b.Name && a.Version == b.Version && a.Updated.Equal(b.Updated) &&
-		a.Enabled == b.Enabled && a.Attempts == b.Attempts && a.Successes == b.Successes
+		a.Enabled == b.Enabled && a.Attempts == b.Attempts && a.Successes == b.Successes && a.Unused == b.Unused && a.LastUsed.Equal(b.LastUsed)
 }
 
 // publish makes the Set of what is known. The caller holds mu.
 func (l *Library) publish() {
-	l.set.Store(NewSet(l.procedures, []View{l.local.view(l.procedures), l.engine.view(l.procedures)}))
+	l.set.Store(NewSet(l.procedures, []View{l.local.view(l.procedures), l.engine.view(l.procedures)}, l.parts.now()))
+	l.published = l.parts.now()
 }
 
 // Reload brings the Set up to date with the store, which another process may have changed, and asks the engine for what

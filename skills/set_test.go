@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"testing"
+	"time"
 
 	"toolbelt/embed"
 	"toolbelt/embed/storetest"
@@ -47,7 +48,7 @@ func TestRecall(t *testing.T) {
 	procedures := enabled("zero", "ten", "off", "thirty", "unknown")
 	procedures[2].Enabled = false
 	docs := []embed.Vector{at(0), at(10), at(0), at(30), nil}
-	set := skills.NewSet(procedures, []skills.View{
+	set := newSet(procedures, []skills.View{
 		{Model: a, Vectors: docs, Background: around()},
 		{Model: b, Vectors: []embed.Vector{at(80), at(0), at(0), nil, nil}, Background: append(around(), nil, embed.Vector{1, 0})},
 	})
@@ -97,21 +98,21 @@ func TestRecallFromNothing(t *testing.T) {
 	views := []skills.View{{Model: plane("a"), Vectors: []embed.Vector{at(0)}, Background: around()}}
 	for name, set := range map[string]*skills.Set{
 		"nil":                 nil,
-		"no procedures":       skills.NewSet(nil, views),
-		"no views":            skills.NewSet(enabled("x"), nil),
-		"no background":       skills.NewSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{at(0)}}}),
-		"no vectors":          skills.NewSet(enabled("x"), []skills.View{{Model: plane("a"), Background: around()}}),
-		"other count":         skills.NewSet(enabled("x", "y"), views),
-		"no dimension":        skills.NewSet(enabled("x"), []skills.View{{Vectors: []embed.Vector{{}}, Background: []embed.Vector{{}}}}),
-		"a NaN":               skills.NewSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{{float32(math.NaN()), 0, 0}}, Background: around()}}),
-		"a longer one":        skills.NewSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{{1, 0, 0, 0}}, Background: around()}}),
-		"a disabled one only": skills.NewSet([]skills.Procedure{{Name: "x"}}, views),
+		"no procedures":       newSet(nil, views),
+		"no views":            newSet(enabled("x"), nil),
+		"no background":       newSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{at(0)}}}),
+		"no vectors":          newSet(enabled("x"), []skills.View{{Model: plane("a"), Background: around()}}),
+		"other count":         newSet(enabled("x", "y"), views),
+		"no dimension":        newSet(enabled("x"), []skills.View{{Vectors: []embed.Vector{{}}, Background: []embed.Vector{{}}}}),
+		"a NaN":               newSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{{float32(math.NaN()), 0, 0}}, Background: around()}}),
+		"a longer one":        newSet(enabled("x"), []skills.View{{Model: plane("a"), Vectors: []embed.Vector{{1, 0, 0, 0}}, Background: around()}}),
+		"a disabled one only": newSet([]skills.Procedure{{Name: "x"}}, views),
 	} {
 		if got := set.Recall(q, 2, -1000); len(got) != 0 {
 			t.Errorf("%s: recalled %v", name, got)
 		}
 	}
-	if got := skills.NewSet(enabled("x"), views).Recall(q, 2, 3); len(got) != 1 {
+	if got := newSet(enabled("x"), views).Recall(q, 2, 3); len(got) != 1 {
 		t.Errorf("beside them, a set with one procedure recalled %v", got)
 	}
 }
@@ -119,7 +120,7 @@ func TestRecallFromNothing(t *testing.T) {
 // What the caller does with its slices afterwards does not reach the set.
 func TestSetIsImmutable(t *testing.T) {
 	procedures, docs, background := enabled("x"), []embed.Vector{at(0)}, around()
-	set := skills.NewSet(procedures, []skills.View{{Model: plane("a"), Vectors: docs, Background: background}})
+	set := newSet(procedures, []skills.View{{Model: plane("a"), Vectors: docs, Background: background}})
 	procedures[0].Name, procedures[0].ToolsRequired[0] = "y", "u"
 	copy(docs[0], at(180))
 	copy(background[0], at(0))
@@ -142,7 +143,7 @@ func TestRecallAgreesWithReference(t *testing.T) {
 	for i := range 40 {
 		background = append(background, storetest.Vector(uint64(1000+i), dim))
 	}
-	set := skills.NewSet(enabled(list...), []skills.View{{Model: m, Vectors: docs, Background: background}})
+	set := newSet(enabled(list...), []skills.View{{Model: m, Vectors: docs, Background: background}})
 	dot := func(a, b embed.Vector) (sum float64) {
 		for i := range a {
 			sum += float64(a[i]) * float64(b[i])
@@ -229,7 +230,7 @@ func TestDefaultFloorTellsParaphrasesFromTheRest(t *testing.T) {
 		}
 		procedures, texts = append(procedures, p), append(texts, c.WhenToUse)
 	}
-	set := skills.NewSet(procedures, []skills.View{{
+	set := newSet(procedures, []skills.View{{
 		Model: e.Model(), Vectors: embedTexts(t, e, embed.Document, texts...), Background: embedTexts(t, e, embed.Query, skills.Background()...),
 	}})
 	ask := func(text string) []string {
@@ -299,7 +300,7 @@ func BenchmarkRecall(b *testing.B) {
 		for i := range n {
 			list = append(list, fmt.Sprint(i))
 		}
-		set := skills.NewSet(enabled(list...), views)
+		set := newSet(enabled(list...), views)
 		b.Run(fmt.Sprintf("procedures=%d/models=%d", n, models), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -308,8 +309,13 @@ func BenchmarkRecall(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("new/procedures=%d/models=%d", n, models), func(b *testing.B) {
 			for b.Loop() {
-				skills.NewSet(enabled(list...), views)
+				newSet(enabled(list...), views)
 			}
 		})
 	}
+}
+
+// newSet is a set of procedures that are as old as they will ever be.
+func newSet(procedures []skills.Procedure, views []skills.View) *skills.Set {
+	return skills.NewSet(procedures, views, time.Time{})
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 
 	"toolbelt/catalog"
 	"toolbelt/embed"
@@ -22,29 +24,41 @@ type source struct {
 type made struct {
 	model      embed.Model
 	background []embed.Vector          // of Background, or nil
-	documents  map[string]embed.Vector // by text
+	documents  map[string]embed.Vector // of when_to_use, by text
+	requests   map[string]embed.Vector // of examples, by text
 }
 
-func (m made) len() int { return len(m.background) + len(m.documents) }
+func (m made) len() int { return len(m.background) + len(m.documents) + len(m.requests) }
 
-// missing are the when_to_use texts, each once, that the source does not know; disabled procedures' among them.
-func (s *source) missing(procedures []Procedure) []string {
-	var list []string
-	asked := make(map[string]bool)
+// wanted are texts to make vectors of, each once.
+type wanted struct{ documents, requests []string }
+
+func (w wanted) len() int { return len(w.documents) + len(w.requests) }
+
+// missing are the texts that the source does not know; disabled procedures' among them.
+func (s *source) missing(procedures []Procedure) wanted {
+	var w wanted
+	documents, requests := map[string]bool{}, map[string]bool{}
 	for _, p := range procedures {
-		if _, ok := s.made.documents[p.WhenToUse]; !ok && !asked[p.WhenToUse] {
-			asked[p.WhenToUse] = true
-			list = append(list, p.WhenToUse)
+		if _, ok := s.made.documents[p.WhenToUse]; !ok && !documents[p.WhenToUse] {
+			documents[p.WhenToUse] = true
+			w.documents = append(w.documents, p.WhenToUse)
+		}
+		for _, text := range slices.Concat(p.Examples, p.NotFor) {
+			if _, ok := s.made.requests[text]; !ok && !requests[text] {
+				requests[text] = true
+				w.requests = append(w.requests, text)
+			}
 		}
 	}
-	return list
+	return w
 }
 
-// ask has e make vectors of the documents, and of the background where that is not known yet; of nothing where there are no
-// documents. With errModelChanged, what was made before is of no use any more.
-func (s *source) ask(ctx context.Context, documents []string, e Neural) (made, error) {
+// ask has e make vectors of what is wanted, and of the background where that is not known yet; of nothing where nothing is
+// wanted. With errModelChanged, what was made before is of no use any more.
+func (s *source) ask(ctx context.Context, w wanted, e Neural) (made, error) {
 	m := made{model: s.made.model}
-	if len(documents) == 0 {
+	if w.len() == 0 {
 		return m, nil
 	}
 	if s.made.background == nil {
@@ -57,21 +71,36 @@ func (s *source) ask(ctx context.Context, documents []string, e Neural) (made, e
 		}
 		m.model, m.background = model, vectors
 	}
-	vectors, model, err := e.Documents(ctx, documents)
-	if err == nil && model != m.model {
-		return made{}, errModelChanged
-	}
-	if err == nil {
-		err = check(vectors, len(documents), model)
+	var err error
+	if m.documents, err = vectorsOf(ctx, e.Documents, w.documents, m.model); err == nil {
+		m.requests, err = vectorsOf(ctx, e.Queries, w.requests, m.model)
 	}
 	if err != nil {
 		return made{}, err
 	}
-	m.documents = make(map[string]embed.Vector, len(documents))
-	for i, text := range documents {
-		m.documents[text] = vectors[i]
-	}
 	return m, nil
+}
+
+// vectorsOf returns what a model makes of the texts, by text.
+func vectorsOf(ctx context.Context, ask func(context.Context, []string) ([]embed.Vector, embed.Model, error), texts []string, by embed.Model) (map[string]embed.Vector, error) {
+	byText := make(map[string]embed.Vector, len(texts))
+	if len(texts) == 0 {
+		return byText, nil
+	}
+	vectors, model, err := ask(ctx, texts)
+	if err == nil && model != by {
+		return nil, errModelChanged
+	}
+	if err == nil {
+		err = check(vectors, len(texts), model)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, text := range texts {
+		byText[text] = vectors[i]
+	}
+	return byText, nil
 }
 
 // errModelChanged says that an embedder is not the one that it was.
@@ -86,25 +115,39 @@ func (s *source) learn(m made) {
 		s.made = m
 		return
 	}
-	all := make(map[string]embed.Vector, len(s.made.documents)+len(m.documents))
-	for _, documents := range []map[string]embed.Vector{s.made.documents, m.documents} {
-		for text, v := range documents {
-			all[text] = v
-		}
-	}
-	s.made.documents = all
+	s.made.documents = joined(s.made.documents, m.documents)
+	s.made.requests = joined(s.made.requests, m.requests)
 }
 
-// view is what the source knows of the procedures. What it knows of other documents is forgotten.
+// joined is a map of its own with both maps' vectors.
+func joined(a, b map[string]embed.Vector) map[string]embed.Vector {
+	all := make(map[string]embed.Vector, len(a)+len(b))
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return all
+}
+
+// view is what the source knows of the procedures. What it knows of other texts is forgotten.
 func (s *source) view(procedures []Procedure) View {
-	v := View{Model: s.made.model, Background: s.made.background, Vectors: make([]embed.Vector, len(procedures))}
-	kept := make(map[string]embed.Vector, len(procedures))
+	n := len(procedures)
+	v := View{Model: s.made.model, Background: s.made.background, Vectors: make([]embed.Vector, n), Examples: make([][]embed.Vector, n), NotFor: make([][]embed.Vector, n)}
+	documents, requests := make(map[string]embed.Vector, len(procedures)), map[string]embed.Vector{}
 	for i, p := range procedures {
 		if vector, ok := s.made.documents[p.WhenToUse]; ok {
-			v.Vectors[i], kept[p.WhenToUse] = vector, vector
+			v.Vectors[i], documents[p.WhenToUse] = vector, vector
+		}
+		for _, part := range []struct {
+			texts []string
+			into  *[]embed.Vector
+		}{{p.Examples, &v.Examples[i]}, {p.NotFor, &v.NotFor[i]}} {
+			for _, text := range part.texts {
+				if vector, ok := s.made.requests[text]; ok {
+					*part.into, requests[text] = append(*part.into, vector), vector
+				}
+			}
 		}
 	}
-	s.made.documents = kept
+	s.made.documents, s.made.requests = documents, requests
 	return v
 }
 

@@ -14,13 +14,17 @@ const (
 	MaxWhenToUseCharacters = 1024
 	MaxToolsRequired       = 32
 	MaxBodyBytes           = 64 << 10
+	MaxSequence            = 64
+	MaxExamples            = 8
+	MaxExampleBytes        = 2 << 10
 )
 
 // Validate returns an error of kind Invalid that names the field at fault and what it may hold: a name of 1 to 64 of
 // a-z 0-9 - with no - at its ends; a when_to_use that is not blank, of at most 1,024 characters; 1 to 32 tools_required,
-// none empty and none twice; a body of at most 64 KB; counts that are not negative; all of it UTF-8.
+// none empty and none twice, or none at all where there is a body; a body of at most 64 KB; counts that are not negative; a tool_sequence of
+// at most 64 calls; at most 8 examples and 8 texts in not_for of at most 2 KB each; all of it UTF-8.
 func (p Procedure) Validate() error {
-	for _, check := range []func() error{p.checkName, p.checkWhenToUse, p.checkTools, p.checkBody, p.checkCounts} {
+	for _, check := range []func() error{p.checkName, p.checkWhenToUse, p.checkTools, p.checkBody, p.checkCounts, p.checkLearned} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -63,7 +67,7 @@ func (p Procedure) checkWhenToUse() error {
 
 func (p Procedure) checkTools() error {
 	const allowed = "it must name 1 to 32 tools, each once"
-	if n := len(p.ToolsRequired); n < 1 || n > MaxToolsRequired {
+	if n := len(p.ToolsRequired); n < 1 && p.Body == "" || n > MaxToolsRequired {
 		return invalid("tools_required of the skill %q names %d tools: %s", p.Name, n, allowed)
 	}
 	seen := make(map[string]bool, len(p.ToolsRequired))
@@ -92,8 +96,33 @@ func (p Procedure) checkBody() error {
 }
 
 func (p Procedure) checkCounts() error {
-	if p.Successes < 0 || p.Attempts < p.Successes {
+	if p.Successes < 0 || p.Attempts < p.Successes || p.Unused < 0 {
 		return invalid("the skill %q counts %d successes in %d attempts: attempts must be at least successes, and neither negative", p.Name, p.Successes, p.Attempts)
+	}
+	return nil
+}
+
+func (p Procedure) checkLearned() error {
+	if n := len(p.ToolSequence); n > MaxSequence {
+		return invalid("tool_sequence of the skill %q has %d calls: it may have %d", p.Name, n, MaxSequence)
+	}
+	for i, name := range p.ToolSequence {
+		if name == "" || !utf8.ValidString(name) {
+			return invalid("tool_sequence of the skill %q has no usable name at place %d", p.Name, i+1)
+		}
+	}
+	for what, list := range map[string][]string{"examples": p.Examples, "not_for": p.NotFor} {
+		if n := len(list); n > MaxExamples {
+			return invalid("%s of the skill %q has %d texts: it may have %d", what, p.Name, n, MaxExamples)
+		}
+		for i, text := range list {
+			if len(text) > MaxExampleBytes || !utf8.ValidString(text) || strings.TrimSpace(text) == "" {
+				return invalid("%s of the skill %q: text %d must be 1 to %d bytes of UTF-8", what, p.Name, i+1, MaxExampleBytes)
+			}
+		}
+	}
+	if p.SupersededBy == p.Name && p.Name != "" {
+		return invalid("the skill %q cannot be superseded by itself", p.Name)
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,50 +12,20 @@ import (
 
 	"toolbelt/internal/learn"
 	"toolbelt/internal/sqlite"
+	"toolbelt/skills/runs"
 )
 
 func newMemoryCommand(p Process) *cobra.Command {
-	cmd := group("memory", "See and erase what was learned from use", newMemoryStatsCommand(p), newMemoryEraseCommand(p))
-	cmd.Long = `What users said before a tool was called, and which tool followed which, teach the daemon which tools a request wants. It is
-kept in the daemon's database, for the user who runs it alone to read. TOOLBELT_LEARN=off keeps nothing of it.`
+	cmd := group("memory", "See and erase what was learned from use", newMemoryStatsCommand(p), newMemoryEraseCommand(p),
+		newMemoryExportCommand(p), newMemoryImportCommand(p), newMemorySwitchCommand(p, "off", false), newMemorySwitchCommand(p, "on", true))
+	cmd.Long = `What users said before a tool was called, which tool followed which, and which calls a job took, teach the daemon which tools a
+request wants, and become skills ("toolbelt skills learn"). It is kept in the daemon's database, for the user who runs it alone to read.
+TOOLBELT_LEARN=off keeps nothing of it; while memory is off nothing at all is read or written, and every tool is visible.`
 	cmd.Example = `  toolbelt memory stats
+  toolbelt memory export --to backup.jsonl
   toolbelt memory erase --tool send_mail
+  toolbelt memory erase --since 2026-05-01 --until 2026-05-03
   toolbelt memory erase --all`
-	return cmd
-}
-
-// withMemory opens the database for the time of run.
-func withMemory(cmd *cobra.Command, p Process, run func(ctx context.Context, store learn.Store) error) error {
-	return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error { return run(cmd.Context(), db) })
-}
-
-func newMemoryEraseCommand(p Process) *cobra.Command {
-	tool, all := "", false
-	cmd := &cobra.Command{
-		Use:   "erase --all | --tool NAME",
-		Short: "Erase what was learned, of one tool or of all",
-		Long: `Erase what was learned of one tool, by its exact name, or of all: the requests kept, their vectors, and which tool followed which. A
-running daemon forgets it too, within moments.`,
-		Example: `  toolbelt memory erase --tool send_mail
-  toolbelt memory erase --all`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if all == (tool != "") {
-				return &usageError{errors.New("give --all or --tool NAME, one of them: what is to be erased?")}
-			}
-			return withMemory(cmd, p, func(ctx context.Context, store learn.Store) error {
-				erased, err := store.EraseLearned(ctx, tool)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(p.Stdout, "erased %d examples and %d habits\n", erased.Examples, erased.Follows)
-				return err
-			})
-		},
-	}
-	cmd.Flags().StringVar(&tool, "tool", "", "`name` of the tool to forget")
-	cmd.Flags().BoolVar(&all, "all", false, "forget everything that was learned")
-	addSettings(cmd, "db")
 	return cmd
 }
 
@@ -76,6 +44,8 @@ type memoryStats struct {
 	Examples int          `json:"examples"`
 	Habits   int          `json:"habits"`
 	Tools    []toolMemory `json:"tools"`
+
+	Observed runs.Stats `json:"observed"`
 }
 
 func newMemoryStatsCommand(p Process) *cobra.Command {
@@ -86,12 +56,15 @@ func newMemoryStatsCommand(p Process) *cobra.Command {
 		Example: "  toolbelt memory stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withMemory(cmd, p, func(ctx context.Context, store learn.Store) error {
-				kept, err := store.Learned(ctx)
+			return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error {
+				kept, err := db.Learned(cmd.Context())
 				if err != nil {
 					return err
 				}
 				stats := countMemory(kept)
+				if stats.Observed, err = db.MemoryStats(cmd.Context()); err != nil {
+					return err
+				}
 				if asJSON {
 					return printJSON(p.Stdout, stats)
 				}
@@ -100,8 +73,7 @@ func newMemoryStatsCommand(p Process) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	addSettings(cmd, "db")
-	return cmd
+	return skillsSettings(cmd)
 }
 
 func countMemory(kept learn.Kept) memoryStats {
@@ -134,9 +106,14 @@ func countMemory(kept learn.Kept) memoryStats {
 }
 
 func printMemory(w io.Writer, stats memoryStats) error {
-	if stats.Examples+stats.Habits == 0 {
+	if stats.Examples+stats.Habits+stats.Observed.Runs+stats.Observed.Skills == 0 {
 		_, err := fmt.Fprintln(w, "nothing was learned yet")
 		return err
+	}
+	o := stats.Observed
+	fmt.Fprintf(w, "%d runs (%d succeeded, %d failed, %d without an end), %d skills, %d of them learned\n", o.Runs, o.Succeeded, o.Failed, o.Open, o.Skills, o.Learned)
+	if stats.Examples+stats.Habits == 0 {
+		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TOOL\tEXAMPLES\tHITS\tFAILS\tHABITS")

@@ -85,7 +85,7 @@ the configuration folder ($XDG_CONFIG_HOME or ~/.config), else toolbelt.yaml in 
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("toolbelt {{.Version}}\n")
-	root.AddCommand(newServeCommand(p), newSelectCommand(p), newExplainCommand(p), newCalibrateCommand(p), newConfigCommand(p), newSkillsCommand(p), newMemoryCommand(p),
+	root.AddCommand(newServeCommand(p), newSelectCommand(p), newExplainCommand(p), newCalibrateCommand(p), newReportCommand(p), newConfigCommand(p), newSkillsCommand(p), newMemoryCommand(p),
 		newDemoCommand(p.Stdout, p.Stderr), newEvalCommand(p), newVersionCommand(p))
 	for _, cmd := range root.Commands() {
 		markRuns(cmd)

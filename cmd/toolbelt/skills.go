@@ -21,31 +21,45 @@ func newSkillsCommand(p Process) *cobra.Command {
 		newSkillsAddCommand(p), newSkillsListCommand(p), newSkillsShowCommand(p),
 		newSkillsSwitchCommand(p, "enable", "Let a skill be recalled again", true),
 		newSkillsSwitchCommand(p, "disable", "Keep a skill without recalling it", false),
-		newSkillsRemoveCommand(p))
+		newSkillsRemoveCommand(p), newSkillsEditCommand(p), newSkillsLearnCommand(p), newSkillsImportCommand(p), newSkillsExportCommand(p),
+		newSkillsWhyCommand(p), newSkillsHistoryCommand(p))
 	cmd.Long = `A skill is a remembered way to do a job. When a user asks for something that it fits, the tools which it requires are
-visible from the start. Skills are kept in the daemon's database; a running daemon sees a change within moments.`
+visible from the start. Skills are added by hand, learned from what was done here, or imported from SKILL.md files. They are kept in the
+daemon's database; a running daemon sees a change within moments.`
 	cmd.Example = `  toolbelt skills add weekly-report --when "write the weekly report" --tools read_file,send_mail --body report.md
   toolbelt skills list
+  toolbelt skills learn --dry-run
+  toolbelt skills import my-skills.zip
+  toolbelt skills why weekly-report "the report of the week, please"
   toolbelt skills disable weekly-report`
 	return cmd
 }
 
 // withSkills opens the database for the time of run.
 func withSkills(cmd *cobra.Command, p Process, run func(ctx context.Context, library *skills.Library) error) error {
+	return withSkillsAndDatabase(cmd, p, func(ctx context.Context, _ *sqlite.DB, library *skills.Library) error { return run(ctx, library) })
+}
+
+// withSkillsAndDatabase is withSkills with the database itself.
+func withSkillsAndDatabase(cmd *cobra.Command, p Process, run func(ctx context.Context, db *sqlite.DB, library *skills.Library) error) error {
 	return withDatabase(cmd, p, func(db *sqlite.DB, log *slog.Logger) error {
 		library, err := skills.Open(cmd.Context(), skills.Parts{Store: db, Log: log})
 		if err != nil {
 			return err
 		}
-		return run(cmd.Context(), library)
+		return run(cmd.Context(), db, library)
 	})
 }
 
-// withDatabase opens the configured database for the time of run. log is for what a user must know, warnings and worse.
+// withDatabase opens the configured database for the time of run. log is for what a user must know, warnings and worse. While memory is off
+// nothing is read or written.
 func withDatabase(cmd *cobra.Command, p Process, run func(db *sqlite.DB, log *slog.Logger) error) error {
-	cfg, _, err := loadConfig(cmd, p)
+	cfg, from, err := loadConfig(cmd, p)
 	if err != nil {
 		return err
+	}
+	if !cfg.Selection.Memory {
+		return fmt.Errorf("memory is off (%s): nothing is read or written; --memory on allows it for this command, \"toolbelt memory on\" for good", from.Origins["memory"])
 	}
 	log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
 	db, err := sqlite.Open(cmd.Context(), cfg.Store.Path, log)
@@ -58,7 +72,7 @@ func withDatabase(cmd *cobra.Command, p Process, run func(db *sqlite.DB, log *sl
 
 // skillsSettings gives cmd the flags that all skills commands share.
 func skillsSettings(cmd *cobra.Command) *cobra.Command {
-	addSettings(cmd, "db")
+	addSettings(cmd, "db", "memory")
 	return cmd
 }
 
@@ -101,8 +115,9 @@ most important first. The body, Markdown, is the steps; - reads them from standa
 
 func addSkill(ctx context.Context, w io.Writer, library *skills.Library, s skills.Procedure, replace bool) error {
 	save := library.Add
+	s.Origin.Kind = skills.Own
 	if old, err := library.Show(ctx, s.Name); err == nil && replace {
-		s.Enabled, save = old.Enabled, library.Save
+		s.Enabled, s.Origin, s.Version, save = old.Enabled, old.Origin, old.Version, library.Save
 	}
 	saved, err := save(ctx, s)
 	if catalog.KindOf(err) == catalog.Conflict {
@@ -145,10 +160,11 @@ func printSkills(w io.Writer, list []skills.Procedure) error {
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SKILL\tSTATE\tSUCCESSES\tTOOLS\tWHEN TO USE")
+	superseded := skills.Superseded(list)
+	fmt.Fprintln(table, "SKILL\tSTATE\tORIGIN\tSUCCESSES\tTOOLS\tWHEN TO USE")
 	for _, s := range list {
-		fmt.Fprintf(table, "%s\t%s\t%d of %d\t%s\t%s\n", s.Name, enabledWord(s.Enabled), s.Successes, s.Attempts,
-			strings.Join(s.ToolsRequired, ","), strings.Join(strings.Fields(s.WhenToUse), " "))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d of %d\t%s\t%s\n", s.Name, stateOf(s, superseded), originOf(s), s.Successes, s.Attempts,
+			strings.Join(s.ToolsRequired, ","), clip(strings.Join(strings.Fields(s.WhenToUse), " "), whenColumns))
 	}
 	return table.Flush()
 }
@@ -178,8 +194,16 @@ func newSkillsShowCommand(p Process) *cobra.Command {
 }
 
 func printSkill(w io.Writer, s skills.Procedure) error {
-	fmt.Fprintf(w, "%s, version %d, %s\nwhen to use: %s\ntools: %s\nsuccesses: %d of %d\n", s.Name, s.Version, enabledWord(s.Enabled),
-		s.WhenToUse, strings.Join(s.ToolsRequired, ", "), s.Successes, s.Attempts)
+	fmt.Fprintf(w, "%s, version %d, %s\nwhen to use: %s\ntools: %s\nsuccesses: %d of %d\norigin: %s\n", s.Name, s.Version, enabledWord(s.Enabled),
+		s.WhenToUse, strings.Join(s.ToolsRequired, ", "), s.Successes, s.Attempts, originOf(s))
+	for _, line := range []struct{ name, text string }{
+		{"calls in order", strings.Join(s.ToolSequence, ", ")}, {"learned from", strings.Join(inQuotes(s.Examples), ", ")}, {"not for", strings.Join(inQuotes(s.NotFor), ", ")},
+		{"superseded by", s.SupersededBy}, {"note", s.Note}, {"license", s.Origin.License}, {"read from", s.Origin.Path},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(w, "%s: %s\n", line.name, line.text)
+		}
+	}
 	if s.Body != "" {
 		fmt.Fprintf(w, "\n%s\n", strings.TrimRight(s.Body, "\n"))
 	}
@@ -240,6 +264,46 @@ func trimmed(list []string) []string {
 		out[i] = strings.TrimSpace(s)
 	}
 	return out
+}
+
+// whenColumns is how much of a skill's when_to_use a list shows.
+const whenColumns = 80
+
+// clip returns at most n runes of text.
+func clip(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
+func inQuotes(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = fmt.Sprintf("%q", clip(s, whenColumns))
+	}
+	return out
+}
+
+func stateOf(s skills.Procedure, superseded map[string]bool) string {
+	switch {
+	case superseded[s.Name]:
+		return "superseded"
+	case !s.Enabled && s.Note != "":
+		return "disabled*"
+	}
+	return enabledWord(s.Enabled)
+}
+
+func originOf(s skills.Procedure) string {
+	kind := string(s.Origin.Kind)
+	if kind == "" {
+		kind = string(skills.Own)
+	}
+	if s.Origin.Edited {
+		kind += ", edited"
+	}
+	return kind
 }
 
 func enabledWord(enabled bool) string {

@@ -78,6 +78,7 @@ type wiring struct {
 	arrays   *ingest.Library
 	work     sync.WaitGroup // what goes on in the background
 	traffic  proxy.Traffic
+	observed observing
 	prefixParts
 
 	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
@@ -113,10 +114,17 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	w.readAhead(planner)
 	w.background()
 	var handler *proxy.Handler
-	own, err := sidecar.New(sidecar.Parts{
-		Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(),
+	parts := sidecar.Parts{
+		Keeper: w.library, Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(),
 		Status: func() sidecar.Status { return w.status(handler.Counts()) },
-	})
+	}
+	if w.cfg.Selection.Memory {
+		parts.Memory = w.db
+	}
+	if w.observed.learning != nil {
+		parts.Learning = *w.observed.learning
+	}
+	own, err := sidecar.New(parts)
 	if err != nil {
 		return err
 	}
@@ -187,6 +195,14 @@ func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
 	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Keep: w.db, Log: w.log}
 	if w.neural != nil {
 		parts.Neural, arrays.Neural = w.neural, w.neural
+	}
+	w.observed = newObserving(w.cfg, w.db, w.library, w.builtin, w.log)
+	w.onClose(w.observed.close)
+	if w.observed.learning != nil && w.cfg.Skills.Writer != "" {
+		w.observed.learning.Writer = modelWriter{client: embed.OllamaClient(w.upstream, http.DefaultClient), model: w.cfg.Skills.Writer, quiet: w.quiet}
+	}
+	if w.observed.recorder != nil {
+		parts.Runs = w.observed.recorder
 	}
 	if w.arrays, err = ingest.New(arrays); err != nil {
 		return nil, err
@@ -298,6 +314,8 @@ const (
 func (w *wiring) background() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.work.Go(func() { w.library.Run(ctx, skillsEvery) })
+	w.work.Go(func() { w.observed.run(ctx) })
+	w.work.Go(func() { watchSkills(ctx, w.cfg.Skills.Dir, w.library, w.log) })
 	if w.reader != nil {
 		w.work.Go(func() { every(ctx, lessonsEvery, w.keepLessons) })
 		w.work.Go(func() { _ = w.prober.Run(ctx) }) // both end with ctx alone
@@ -341,12 +359,9 @@ func (w *wiring) logEnded(ended []session.State) {
 	}
 }
 
-// recalledSkills is how many skills a turn recalls at most.
-const recalledSkills = 2
-
 // recall is a Library as the planner sees it.
 type recall struct{ library *skills.Library }
 
-func (r recall) Recall(q skills.QueryVectors) []skills.Recalled {
-	return r.library.Set().Recall(q, recalledSkills, skills.DefaultFloor)
+func (r recall) Recall(q skills.QueryVectors, there func(string) bool) []skills.Recalled {
+	return r.library.Set().Choose(q, skills.MostRecalled, skills.DefaultFloor, there)
 }

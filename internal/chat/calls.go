@@ -6,12 +6,15 @@ type Call struct {
 	ID      string // "" where the engine gave none; at most 1 KB of it
 	Name    string
 	Bridged bool // the engine called it through the bridge; only a Filter tells
+
+	Arguments []string // names of its arguments, in the order given; nil where they cannot be read, or are over 8 KB in a stream
 }
 
 const (
 	maxCalls    = 256 // of one answer; more are not counted
 	maxNameSize = 4 << 10
 	maxIDSize   = 1 << 10
+	maxRawSize  = 8 << 10
 
 	noIndex     = -1
 	legacyIndex = -2
@@ -21,8 +24,9 @@ const (
 type piece struct {
 	index     int // noIndex, legacyIndex, or the engine's
 	id, name  string
-	arguments []byte // as the stream tells them, unescaped; nil where not a string
-	object    bool   // the arguments are an object, whole
+	arguments []byte   // as the stream tells them, unescaped; nil where not a string
+	object    bool     // the arguments are an object, whole
+	names     []string // of that object's members
 }
 
 // readPiece reads an entry; the arguments may alias b.
@@ -69,7 +73,7 @@ func (p *piece) readFunction(b []byte, function span) {
 			case value.isString(b):
 				p.arguments = unquote(value.of(b))
 			case value.isObject(b):
-				p.object = true
+				p.object, p.names = true, memberNames(b, value)
 			}
 		}
 		return true
@@ -83,8 +87,11 @@ type building struct {
 	name          []byte
 	tooLong       bool // the name: the call is not counted
 	args          balance
-	round         int  // the array of calls that last added to it
-	streamed      bool // it began as a piece
+	raw           []byte   // the arguments so far, where they come as text; nil once they are too long
+	names         []string // of their members, where they came as an object
+	tooMuch       bool     // raw would be too long
+	round         int      // the array of calls that last added to it
+	streamed      bool     // it began as a piece
 }
 
 // calls puts the pieces of an answer's calls together.
@@ -132,9 +139,10 @@ func (c *calls) add(p piece) {
 		b.join(p.name)
 	}
 	if p.object {
-		b.args = balance{state: argsWhole}
+		b.args, b.names = balance{state: argsWhole}, p.names
 	}
 	b.args.add(p.arguments)
+	b.keep(p.arguments)
 }
 
 // find returns the index of the call that the piece goes on with, and -1 where it begins one.
@@ -230,10 +238,38 @@ func (c *calls) list() []Call {
 	var list []Call
 	for _, b := range c.all {
 		if len(b.name) > 0 {
-			list = append(list, Call{Index: max(b.index, 0), ID: b.id, Name: string(b.name)})
+			list = append(list, Call{Index: max(b.index, 0), ID: b.id, Name: string(b.name), Arguments: b.argumentNames()})
 		}
 	}
 	return list
+}
+
+// keep keeps the arguments' text as far as that is not too long.
+func (b *building) keep(piece []byte) {
+	if b.tooMuch || len(b.raw)+len(piece) > maxRawSize {
+		b.tooMuch, b.raw = true, nil
+		return
+	}
+	b.raw = append(b.raw, piece...)
+}
+
+// argumentNames are the names of the call's arguments.
+func (b *building) argumentNames() []string {
+	if b.names != nil || !isObject(b.raw) {
+		return b.names
+	}
+	return memberNames(b.raw, span{skipSpace(b.raw, 0), len(b.raw)})
+}
+
+// memberNames are the names of an object's members, at most 64 of them.
+func memberNames(b []byte, object span) []string {
+	const most = 64
+	var names []string
+	eachField(b, object.start, func(key []byte, _ span) bool {
+		names = append(names, string(key[:min(len(key), maxIDSize)]))
+		return len(names) < most
+	})
+	return names
 }
 
 // balance follows a JSON object that comes in pieces, in constant space.

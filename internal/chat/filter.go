@@ -19,7 +19,7 @@ const (
 type FilterConfig struct {
 	Held   func(name string) bool // calls that are kept from the client; nil: none
 	Prefix func(name string) bool // whether a held name or Bridge begins with these bytes; nil: any may, so that a call whose name could still grow waits for the stream's next piece
-	Bridge string                 // the tool whose calls become calls of the tool that they name; "": none
+	Bridge string                 // the tool whose calls become calls of the tool that they name, or are held where they name none or the bridge; "": none
 
 	// Where an answer echoes the request's tools and tool_choice (Responses), the client's own go in. Raw JSON; nil: left.
 	Tools, Choice []byte
@@ -28,7 +28,7 @@ type FilterConfig struct {
 // Verdict is what a round of an answer came to.
 type Verdict struct {
 	ID        string       // the engine's id of this round's answer; "" where it has none. The client sees the first round's, of a plain answer the last's
-	Held      []HiddenCall // calls kept from the client, in order; Arguments nil where they are no object, Result empty
+	Held      []HiddenCall // calls kept from the client, in order; Arguments nil where they are no object, and of the bridge's own, Result empty
 	Passed    []Call       // calls the client got, bridged ones under their true names
 	Text      string       // what the model said in this round, thinking left out; at most 64 KiB, ending at a whole character
 	Truncated bool         // Text is not all of it
@@ -38,7 +38,7 @@ type Verdict struct {
 }
 
 // Filter stands between the engine's answer and the client. It passes the answer on as it comes and byte for byte, but
-// for this: held calls are cut out; bridged calls become calls of the true tool; and the end of a round that brought the
+// for this: held calls are cut out; bridged calls become calls of the true tool; what an answer breaks off in goes if it may be of a call that is ours; and the end of a round that brought the
 // client no call, and called ours or said nothing at all, is held back, so that another round of the engine's
 // can go on with the same answer (Next) or the answer ends there (Release). What it cannot read passes unchanged.
 // How the bytes are split over writes makes no difference to what is sent.
@@ -169,7 +169,11 @@ func (v *Verdict) add(b *building, fate *fate) {
 	case fate.kind == held:
 		v.Held = append(v.Held, HiddenCall{ID: b.id, Name: fate.name, Arguments: unpack(fate.arguments)})
 	case fate.name != "":
-		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged})
+		names := b.argumentNames()
+		if fate.bridged {
+			names = memberNames(fate.arguments, span{0, len(fate.arguments)})
+		}
+		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged, Arguments: names})
 	}
 }
 

@@ -114,7 +114,7 @@ func (f *Filter) stopBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) ([
 	}
 	switch f.fateOf(p) {
 	case held:
-		if fate := &f.round.fates[p.call]; len(fate.arguments) == 0 {
+		if fate := &f.round.fates[p.call]; len(fate.arguments) == 0 && !fate.bridged {
 			fate.arguments = []byte("{}")
 		}
 		return dst, outcome{}
@@ -232,6 +232,7 @@ func (f *Filter) documentOfAnthropic(u *unit) *editor {
 	f.editMessageUsage(ed, fieldOf(b, e.message, "usage"))
 	content := fieldOf(b, e.message, "content")
 	if !content.isArray(b) {
+		f.contentOfAnthropic(ed, e.message, content)
 		return ed
 	}
 	out := f.sift(b, content, &u.trace)
@@ -255,4 +256,13 @@ func (f *Filter) documentOfAnthropic(u *unit) *editor {
 		ed.replace(stop, []byte(`"end_turn"`))
 	}
 	return ed
+}
+
+// contentOfAnthropic puts what earlier rounds said where a message has no blocks, but null, a string or nothing.
+func (f *Filter) contentOfAnthropic(ed *editor, message, content span) {
+	if filled(ed.b, content) {
+		f.round.say(content.of(ed.b))
+		f.round.items = append(append([]byte(`{"type":"text","text":`), content.of(ed.b)...), '}')
+	}
+	f.putItems(ed, message, content, "content")
 }

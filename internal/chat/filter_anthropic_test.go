@@ -52,6 +52,7 @@ func TestFilterAnthropicStream(t *testing.T) {
 	held := func(test filterTest) filterTest { test.held = "load_tools"; return test }
 	passed := func(test filterTest, names string) filterTest { test.passed = names; return test }
 	text := func(test filterTest, text string) filterTest { test.text = text; return test }
+	unnamed := func(test filterTest) filterTest { test.held = "call_tool"; return test }
 	open := func(test filterTest) filterTest { test.ended = false; return test }
 	bridge := `{"name":"write","arguments":{"p":1.0}}`
 	nothing := open(one("", a+end("end_turn", 5)))
@@ -68,9 +69,13 @@ func TestFilterAnthropicStream(t *testing.T) {
 		"ours beside real": passed(held(text(one(a+blockText(0, "a")+blockUse(1, "c1", "read", "{}")+end("tool_use", 5), a+blockText(0, "a")+load+blockUse(2, "c1", "read", "{}")+end("tool_use", 5)), "a")), "read"),
 		"bridged": passed(one(a+blockUse(0, "b1", "write", `{"p":1.0}`)+blockUse(1, "c1", "read", "{}")+end("tool_use", 5),
 			a+blockUse(0, "b1", "call_tool", "", bridge[:12], bridge[12:])+blockUse(1, "c1", "read", "{}")+end("tool_use", 5)), "write* read"),
-		"bridged, malformed":  passed(one(a+blockUse(0, "b1", "call_tool", `{"name":7}`)+end("tool_use", 5), a+blockUse(0, "b1", "call_tool", `{"na`, `me":7}`)+end("tool_use", 5)), "call_tool"),
+		"bridged, malformed":                  unnamed(open(one(a+end("end_turn", 5), a+blockUse(0, "b1", "call_tool", `{"na`, `me":7}`)+end("tool_use", 5)))),
+		"bridged, no arguments, ended twice":  unnamed(open(one(a+end("end_turn", 5), a+blockUse(0, "b1", "call_tool")+sse("content_block_stop", `"index":0`)+end("tool_use", 5)))),
+		"bridged without a name, beside real": unnamed(passed(one(a+blockUse(0, "c1", "read", "{}")+end("tool_use", 5), a+blockUse(0, "b1", "call_tool", `{}`)+blockUse(1, "c1", "read", "{}")+end("tool_use", 5)), "read")),
+		"bridged to the bridge, then text": unnamed(one(a+blockText(0, "b")+later("end_turn", 11),
+			a+blockUse(0, "b1", "call_tool", `{"name":"call_tool","arguments":{}}`)+end("tool_use", 5), b+blockText(0, "b")+end("end_turn", 6))),
 		"bridged to ours":     open(held(one(a+end("end_turn", 5), a+blockUse(0, "b1", "call_tool", strings.Replace(bridge, "write", "load_tools", 1))+end("tool_use", 5)))),
-		"bridged, broken off": open(passed(one(a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge[:12]), sse("content_block_stop", `"index":0`)), a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge[:12]), sse("content_block_stop", `"index":0`))), "call_tool")),
+		"bridged, broken off": unnamed(open(one(a, a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge[:12]), sse("content_block_stop", `"index":0`))))),
 		"nothing at all":      nothing,
 		"thinking alone": one("", a+sse("content_block_start", `"index":0,"content_block":{"type":"thinking","thinking":""}`)+
 			sse("content_block_delta", `"index":0,"delta":{"type":"thinking_delta","thinking":"hm"}`)+sse("content_block_stop", `"index":0`)+end("end_turn", 5)),
@@ -104,17 +109,31 @@ func TestFilterAnthropicPlain(t *testing.T) {
 		return filterTest{protocol: chat.Anthropic, contentType: single, rounds: rounds, ended: true}
 	}
 	with := func(test filterTest, change func(*filterTest)) filterTest { change(&test); return test }
+	nothing := func(last, want string) filterTest {
+		return with(one(message(a+","+load, "tool_use", 5), last), func(t *filterTest) { t.text, t.held, t.want, t.ended = "a", "load_tools", want, false })
+	}
 	runFilterTests(t, map[string]filterTest{
 		"text": with(one(message(a, "end_turn", 5)), func(t *filterTest) { t.text = "a" }),
 		"real": with(one(message(a+","+read, "tool_use", 5)), func(t *filterTest) { t.text, t.passed = "a", "read" }),
 		"ours, released": with(one(message(a+","+load, "tool_use", 5)), func(t *filterTest) {
 			t.text, t.held, t.want, t.ended = "a", "load_tools", message(a, "end_turn", 5), false
 		}),
-		"ours, then text":    with(one(message(a+","+load, "tool_use", 5), message(b, "end_turn", 6)), func(t *filterTest) { t.text, t.held, t.want = "a", "load_tools", message(a+","+b, "end_turn", 11) }),
-		"ours beside real":   with(one(message(load+","+read, "tool_use", 5)), func(t *filterTest) { t.held, t.passed, t.want = "load_tools", "read", message(read, "tool_use", 5) }),
-		"bridged":            with(one(message(bridge, "tool_use", 5)), func(t *filterTest) { t.passed, t.want = "write*", message(write, "tool_use", 5) }),
-		"bridged, malformed": with(one(message(strings.Replace(bridge, `"write"`, `7`, 1), "tool_use", 5)), func(t *filterTest) { t.passed = "call_tool" }),
-		"nothing":            with(one(message("", "end_turn", 5)), func(t *filterTest) { t.empty, t.ended = true, false }),
-		"error":              one(`{"type":"error","error":{"type":"x","message":"load_tools"}}`),
+		"ours, then text":  with(one(message(a+","+load, "tool_use", 5), message(b, "end_turn", 6)), func(t *filterTest) { t.text, t.held, t.want = "a", "load_tools", message(a+","+b, "end_turn", 11) }),
+		"ours beside real": with(one(message(load+","+read, "tool_use", 5)), func(t *filterTest) { t.held, t.passed, t.want = "load_tools", "read", message(read, "tool_use", 5) }),
+		"bridged":          with(one(message(bridge, "tool_use", 5)), func(t *filterTest) { t.passed, t.want = "write*", message(write, "tool_use", 5) }),
+		"bridged, malformed": with(one(message(a+","+strings.Replace(bridge, `"write"`, `7`, 1), "tool_use", 5)), func(t *filterTest) {
+			t.text, t.held, t.want, t.ended = "a", "call_tool", message(a, "end_turn", 5), false
+		}),
+		"bridged, malformed, beside real": with(one(message(strings.Replace(bridge, `"write"`, `7`, 1)+","+read, "tool_use", 5)), func(t *filterTest) {
+			t.held, t.passed, t.want = "call_tool", "read", message(read, "tool_use", 5)
+		}),
+		"ours, then null":    nothing(strings.Replace(message("", "end_turn", 6), `[]`, `null`, 1), message(a, "end_turn", 11)),
+		"ours, then nothing": nothing(message("", "end_turn", 6), message(a, "end_turn", 11)),
+		"ours, then no text": nothing(strings.Replace(message("", "end_turn", 6), `[]`, `""`, 1), message(a, "end_turn", 11)),
+		"ours, then no content": nothing(strings.Replace(message("", "end_turn", 6), `"content":[],`, ``, 1),
+			`{"content":[`+a+`],`+strings.Replace(message("", "end_turn", 11), `"content":[],`, ``, 1)[1:]),
+		"ours, then a text": with(nothing(strings.Replace(message("", "end_turn", 6), `[]`, `"b"`, 1), message(a+","+b, "end_turn", 11)), func(t *filterTest) { t.ended = true }),
+		"nothing":           with(one(message("", "end_turn", 5)), func(t *filterTest) { t.empty, t.ended = true, false }),
+		"error":             one(`{"type":"error","error":{"type":"x","message":"load_tools"}}`),
 	})
 }

@@ -137,6 +137,17 @@ func (f *Filter) allItems() []byte {
 	return append(append(list, f.round.items...), ']')
 }
 
+// putItems puts the parts of earlier rounds into an answer whose member for them, here value, is no array or is missing.
+func (f *Filter) putItems(ed *editor, object, value span, key string) {
+	switch {
+	case len(f.client.items) == 0:
+	case value.end > 0:
+		ed.replace(value, f.allItems())
+	default:
+		ed.insert(object, key, f.allItems())
+	}
+}
+
 // elements is the array of parts of a whole answer, as the client gets it.
 type elements struct {
 	list    []byte // what stays, brackets left out
@@ -187,7 +198,7 @@ func (f *Filter) siftOne(b []byte, at span, trace *[]int, out *elements) []byte 
 	}
 	fate := &f.round.fates[call]
 	value := fieldOf(b, at, arguments)
-	if fate.kind == bridged || fate.kind == held && fate.pieces == 0 {
+	if fate.kind == bridged || fate.kind == held && !fate.bridged && fate.pieces == 0 {
 		f.round.gather(fate, b, value)
 	}
 	if fate.kind == bridged {

@@ -3,8 +3,6 @@ package chat
 import (
 	"bytes"
 	"slices"
-
-	"github.com/tidwall/gjson"
 )
 
 // fate is what becomes of a call.
@@ -124,6 +122,7 @@ func (f *Filter) number(call int) int {
 	}
 	n := f.numbers(fate.choice)
 	fate.index = n.next
+	n.cut = n.cut || f.isOvertaking(call)
 	if own := f.round.scan.calls.all[call].index; own >= 0 && !n.cut {
 		fate.index = own
 	}
@@ -131,69 +130,12 @@ func (f *Filter) number(call int) int {
 	return fate.index
 }
 
-// cross ends the waiting of a bridged call whose arguments are whole: it is the true tool's, or held, or, where
-// they do not say what to call, the bridge's.
-func (f *Filter) cross(fate *fate) {
-	name, arguments, ok := throughBridge(fate.arguments)
-	if !ok || name == f.cfg.Bridge {
-		fate.kind = real
-		return
-	}
-	fate.name, fate.arguments, fate.bridged = name, arguments, true
-	if f.isHeld(name) {
-		f.hold(fate)
-		return
-	}
-	fate.kind = real
-}
-
-// throughBridge reads the arguments of a bridge call: {"name": …, "arguments": {…}}, the inner ones an object or a string that
-// holds one. Without inner ones, and nothing else beside the name, they are {}.
-func throughBridge(raw []byte) (name string, arguments []byte, ok bool) {
-	raw = unpack(raw)
-	if raw == nil {
-		return "", nil, false
-	}
-	var inner span
-	others := 0
-	eachField(raw, 0, func(key []byte, value span) bool {
-		switch string(key) {
-		case "name":
-			name = value.text(raw)
-		case "arguments":
-			inner = value
-		default:
-			others++
-		}
-		return true
+// isOvertaking reports whether a call of the choice that began earlier still waits: it may yet be held, and gets its number afterwards.
+func (f *Filter) isOvertaking(call int) bool {
+	fates := f.round.fates
+	return slices.ContainsFunc(fates[:call], func(earlier fate) bool {
+		return earlier.kind == bridged && earlier.choice == fates[call].choice
 	})
-	switch {
-	case name == "":
-		return "", nil, false
-	case inner.isAbsent(raw):
-		return name, []byte("{}"), others == 0
-	}
-	arguments = unpack(inner.of(raw))
-	return name, arguments, arguments != nil
-}
-
-// unpack returns the object that a value is, or holds as a string, and nil where there is none.
-func unpack(raw []byte) []byte {
-	raw = bytes.TrimSpace(raw)
-	for range 2 {
-		if tooDeep(raw, maxDepth) || !gjson.ValidBytes(raw) {
-			return nil
-		}
-		switch raw[0] {
-		case '{':
-			return raw
-		case '"':
-			raw = bytes.TrimSpace(appendUnquoted(nil, raw))
-			continue
-		}
-		return nil
-	}
-	return nil
 }
 
 // gather adds what an entry brings of a call's arguments.

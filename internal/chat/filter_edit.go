@@ -51,19 +51,36 @@ func (e *editor) apply(dst []byte) []byte {
 	return append(dst, e.b[at:]...)
 }
 
-// insert puts a member before the others of an object. One that has none but calls, which may be cut, stays as it is.
+// insert puts a member before the others of an object that stay: what is cut of it has to be cut before.
 func (e *editor) insert(object span, key string, value []byte) {
-	others := false
-	eachField(e.b, object.start, func(key []byte, _ span) bool {
-		others = others || string(key) != "tool_calls"
-		return !others
+	stay, first := false, true
+	eachField(e.b, object.start, func(_ []byte, value span) bool {
+		stay = !e.isCut(value)
+		return !stay
 	})
-	if !others {
-		return
-	}
-	text := append(append(append([]byte{'"'}, key...), `":`...), value...)
 	at := object.start + 1
-	e.list = append(e.list, splice{span{at, at}, append(text, ',')})
+	for _, c := range e.list {
+		first = first && c.span != span{at, at}
+	}
+	var text []byte
+	if !stay && !first {
+		text = append(text, ',')
+	}
+	text = append(append(append(append(text, '"'), key...), `":`...), value...)
+	if stay {
+		text = append(text, ',')
+	}
+	e.list = append(e.list, splice{span{at, at}, text})
+}
+
+// isCut reports whether the member that has this value goes.
+func (e *editor) isCut(value span) bool {
+	for _, c := range e.list {
+		if len(c.text) == 0 && c.start < value.start && value.end <= c.end {
+			return true
+		}
+	}
+	return false
 }
 
 // cut takes members out of the object that begins at b[at]: all that are to go at once, as their commas go with them.

@@ -53,6 +53,7 @@ func TestFilterOpenAIStream(t *testing.T) {
 	held := func(test filterTest) filterTest { test.held = "load_tools"; return test }
 	passed := func(test filterTest, names string) filterTest { test.passed = names; return test }
 	text := func(test filterTest, text string) filterTest { test.text = text; return test }
+	unnamed := func(test filterTest) filterTest { test.held = "call_tool"; return test }
 	open := func(test filterTest) filterTest { test.ended = false; return test }
 	runFilterTests(t, map[string]filterTest{
 		"text":      text(one("", role+says("a")+says("b\\u00e9\\n")+stop+usage+doneLine), "abé\n"),
@@ -84,8 +85,17 @@ func TestFilterOpenAIStream(t *testing.T) {
 		"bridged, then real":       passed(one(role+written+read("1", "c2")+toolEnd+doneLine, role+bridge+read("1", "c2")+toolEnd+doneLine), "write* read"),
 		"bridged in one piece, after ours": passed(held(one(role+calls(`{"index":0,"id":"b1","x":1,"function":{"name":"write","arguments":"{\"p\":1}"}}`)+toolEnd+doneLine,
 			role+loads+calls(`{"index":1,"id":"b1","x":1,"function":{"name":"call_tool","arguments":"{\"arguments\":\"{\\\"p\\\":1}\",\"name\":\"write\"}"}}`)+toolEnd+doneLine)), "write*"),
-		"bridged, cut off by the finish": passed(one(role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":\"wr"}}`)+toolEnd+doneLine,
-			role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":"}}`)+calls(`{"index":0,"function":{"arguments":"\"wr"}}`)+toolEnd+doneLine), "call_tool"),
+		"bridged, cut off by the finish": unnamed(open(one(role+stop+doneLine,
+			role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":"}}`)+calls(`{"index":0,"function":{"arguments":"\"wr"}}`)+toolEnd+doneLine))),
+		"bridged, cut off by the next": unnamed(passed(one(role+read("0", "c2")+toolEnd+doneLine,
+			role+calls(`{"index":0,"id":"b1","type":"function","function":{"name":"call_tool","arguments":"{\"name\":"}}`)+read("1", "c2")+toolEnd+doneLine), "read")),
+		"bridged, whole after the next": passed(one(role+read("0", "c2")+strings.Replace(written, `"index":0,"id"`, `"index":1,"id"`, 1)+toolEnd+doneLine,
+			role+strings.TrimSuffix(bridge, calls(`{"index":0,"function":{"arguments":"uments\":{\"p\":\"é\",\"n\":1.0}}"}}`))+read("1", "c2")+calls(`{"index":0,"function":{"arguments":"uments\":{\"p\":\"é\",\"n\":1.0}}"}}`)+toolEnd+doneLine), "write* read"),
+		"bridged without a name, more pieces, then real": unnamed(passed(one(role+read("0", "c2")+toolEnd+doneLine,
+			role+calls(`{"index":0,"id":"b1","function":{"name":"call_tool","arguments":"{}"}}`)+calls(`{"index":0,"function":{"arguments":""}}`)+calls(`{"index":0,"function":{"arguments":" "}}`)+read("1", "c2")+toolEnd+doneLine), "read")),
+		"bridged to the bridge, then text": unnamed(one(role+says("b")+stop+usageChunk("x", "20", "10", "30")+doneLine,
+			role+strings.ReplaceAll(bridge, "write", "call_tool")+toolEnd+usage+doneLine, second(role+says("b")+stop+usage+doneLine))),
+		"bridged, broken off":   unnamed(open(one(role, role+calls(`{"index":0,"id":"b1","function":{"name":"call_tool","arguments":"{"}}`)))),
 		"bridged to ours":       open(held(one(role+stop+doneLine, role+strings.ReplaceAll(bridge, "write", "load_tools")+toolEnd+doneLine))),
 		"nothing at all":        with(open(one("", role+stop+usage+doneLine)), func(t *filterTest) { t.empty = true }),
 		"nothing, then text":    with(one(role+says("b")+stop+usageChunk("x", "20", "10", "30")+doneLine, role+stop+usage+doneLine, second(role+says("b")+stop+usage+doneLine)), func(t *filterTest) { t.empty = true }),

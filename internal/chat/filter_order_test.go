@@ -63,7 +63,7 @@ func TestFilterOnEventsInAnyOrder(t *testing.T) {
 			if none := filter(p, contentType, chat.FilterConfig{}, 1+r.Intn(60), rounds[0]); none.out != rounds[0] {
 				t.Fatalf("with nothing to hold:\n%s\nwant:\n%s", none.out, rounds[0])
 			}
-			for _, name := range []string{`"name":"load_tools"`, `"name":"tool_search"`} {
+			for _, name := range []string{`"name":"load_tools"`, `"name":"tool_search"`, `"name":"call_tool"`} {
 				if strings.Contains(got.out, name) {
 					t.Fatalf("%s shown:\n%s\nof\n%s", name, got.out, strings.Join(rounds, "---\n"))
 				}

@@ -66,6 +66,9 @@ func (f *Filter) closeDocument() {
 	b := bytes.TrimPrefix(f.whole, []byte("\xef\xbb\xbf"))
 	if tooDeep(b, maxDepth) || !gjson.ValidBytes(b) || b[skipSpace(b, 0)] != '{' {
 		f.round.ended = true
+		if f.mayBeOurs(b) {
+			f.whole = nil
+		}
 		return
 	}
 	r := f.round

@@ -258,6 +258,7 @@ func (f *Filter) editResponse(ed *editor, o responsesObject) {
 // editOutput makes the output of a response that has ended that of all rounds.
 func (f *Filter) editOutput(ed *editor, o responsesObject, u *unit) elements {
 	if !o.output.isArray(ed.b) {
+		f.putItems(ed, o.at, o.output, "output")
 		return elements{}
 	}
 	out := f.sift(ed.b, o.output, &u.trace)

@@ -94,6 +94,7 @@ func TestFilterResponsesStream(t *testing.T) {
 	held := func(test filterTest) filterTest { test.held = "load_tools"; return test }
 	passed := func(test filterTest, names string) filterTest { test.passed = names; return test }
 	text := func(test filterTest, text string) filterTest { test.text = text; return test }
+	unnamed := func(test filterTest) filterTest { test.held = "call_tool"; return test }
 	open := func(test filterTest) filterTest { test.ended = false; return test }
 	bridge := `{"name":"write","arguments":{"p":1.0}}`
 	load := rDone("h1", "load_tools", "{}")
@@ -117,7 +118,16 @@ func TestFilterResponsesStream(t *testing.T) {
 			rStart("a")+rCall("0", "h1", "load_tools", "{}")+rCall("1", "c1", "read", "{}")+rEnd("a", load+","+read, 5))), "read"),
 		"bridged": passed(one(rStart("a")+rCall("0", "b1", "write", `{"p":1.0}`)+rCall("1", "c1", "read", "{}")+rEnd("a", rDone("b1", "write", `{"p":1.0}`)+","+read, 5),
 			rStart("a")+rCall("0", "b1", "call_tool", bridge)+rCall("1", "c1", "read", "{}")+rEnd("a", rDone("b1", "call_tool", bridge)+","+read, 5)), "write* read"),
-		"bridged, malformed": passed(one("", rStart("a")+rCall("0", "b1", "call_tool", "{")+rEnd("a", rDone("b1", "call_tool", "{"), 5)), "call_tool"),
+		"bridged, malformed": unnamed(open(one(rStart("a")+rEnd("a", "", 5), rStart("a")+rCall("0", "b1", "call_tool", "{")+rEnd("a", rDone("b1", "call_tool", "{"), 5)))),
+		"bridged without a name, beside real": unnamed(passed(one(rStart("a")+rCall("0", "c1", "read", "{}")+rEnd("a", read, 5),
+			rStart("a")+rCall("0", "b1", "call_tool", "{}")+rCall("1", "c1", "read", "{}")+rEnd("a", rDone("b1", "call_tool", "{}")+","+read, 5)), "read")),
+		"bridged to the bridge, then text": unnamed(one(rStart("a")+rText("0", "n", "b")+rEnd("a", rMessage("n", "b"), 11),
+			rStart("a")+rCall("0", "b1", "call_tool", `{"name":"call_tool"}`)+rEnd("a", rDone("b1", "call_tool", `{"name":"call_tool"}`), 5), rStart("b")+rText("0", "n", "b")+rEnd("b", rMessage("n", "b"), 6))),
+		"bridged, never ended": unnamed(open(one(rStart("a")+rEnd("a", "", 5),
+			rStart("a")+rEvent("output_item.added", `"output_index":0,"item":`+rItem("b1", "call_tool", "", "in_progress"))+rEnd("a", rDone("b1", "call_tool", "{}"), 5)))),
+		"ours and text, then no output": held(text(one(rStart("a")+rText("0", "m", "a")+rEnd("a", rMessage("m", "a"), 11),
+			rStart("a")+rText("0", "m", "a")+rCall("1", "h1", "load_tools", "{}")+rEnd("a", rMessage("m", "a")+","+load, 5),
+			rStart("b")+strings.Replace(rEnd("b", "", 6), `"output":[]`, `"output":null`, 1)), "a")),
 		"bridged to ours": open(held(one(rStart("a")+rEnd("a", "", 5),
 			rStart("a")+rCall("0", "b1", "call_tool", strings.Replace(bridge, "write", "load_tools", 1))+rEnd("a", rDone("b1", "call_tool", strings.Replace(bridge, "write", "load_tools", 1)), 5)))),
 		"nothing at all":         nothing,
@@ -147,6 +157,20 @@ func TestFilterResponsesPlain(t *testing.T) {
 		}),
 		"ours, then text": with(one(whole(rMessage("m", "a")+","+load, 5), whole(rMessage("n", "b"), 6)), func(t *filterTest) {
 			t.text, t.held, t.want = "a", "load_tools", whole(rMessage("m", "a")+","+rMessage("n", "b"), 11)
+		}),
+		"ours, then nothing": with(one(whole(rMessage("m", "a")+","+load, 5), whole("", 6)), func(t *filterTest) {
+			t.text, t.held, t.want, t.ended = "a", "load_tools", whole(rMessage("m", "a"), 11), false
+		}),
+		"ours, then null": with(one(whole(rMessage("m", "a")+","+load, 5), strings.Replace(whole("", 6), `"output":[]`, `"output":null`, 1)), func(t *filterTest) {
+			t.text, t.held, t.want, t.ended = "a", "load_tools", whole(rMessage("m", "a"), 11), false
+		}),
+		"ours, then no output": with(one(whole(rMessage("m", "a")+","+load, 5), strings.Replace(whole("", 6), `"output":[],`, ``, 1)), func(t *filterTest) {
+			t.text, t.held, t.ended = "a", "load_tools", false
+			t.want = strings.Replace(whole("", 11), `"output":[],`, ``, 1)
+			t.want = `{"output":[` + rMessage("m", "a") + `],` + t.want[1:]
+		}),
+		"bridged, unnamed": with(one(whole(rMessage("m", "a")+","+rDone("b1", "call_tool", "{}"), 5)), func(t *filterTest) {
+			t.text, t.held, t.want, t.ended = "a", "call_tool", whole(rMessage("m", "a"), 5), false
 		}),
 		"ours beside real": with(one(whole(load+","+read, 5)), func(t *filterTest) { t.held, t.passed, t.want = "load_tools", "read", whole(read, 5) }),
 		"bridged":          with(one(whole(rDone("b1", "call_tool", bridge), 5)), func(t *filterTest) { t.passed, t.want = "write*", whole(rDone("b1", "write", `{"p":1.0}`), 5) }),

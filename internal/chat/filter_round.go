@@ -129,7 +129,9 @@ func (f *Filter) neutral(dst []byte, u unit) []byte {
 	r := f.round
 	switch {
 	case f.lines.closing:
-		f.stub = append(f.stub, u.raw...)
+		if !f.mayBeOurs(u.raw) && (u.joined == nil || !f.mayBeOurs(u.joined)) {
+			f.stub = append(f.stub, u.raw...)
+		}
 		return dst
 	case len(r.waiting) > 0:
 		r.waiting = append(r.waiting, unit{raw: bytes.Clone(u.raw)})

@@ -145,6 +145,14 @@ func TestFilterOllamaStream(t *testing.T) {
 		return filterTest{protocol: chat.Ollama, contentType: ndjson, rounds: rounds, ended: true}
 	}
 	with := func(test filterTest, change func(*filterTest)) filterTest { change(&test); return test }
+	unnamed := func(round string) filterTest {
+		return with(one(round), func(t *filterTest) { t.held, t.want, t.ended = "call_tool", ollamaDone, false })
+	}
+	through := func(arguments, inner string) filterTest {
+		return with(one(ollamaCalls(`{"function":{"name":"call_tool","arguments":`+arguments+`}}`)+ollamaDone), func(t *filterTest) {
+			t.passed, t.want = "now*", ollamaCalls(`{"function":{"name":"now","arguments":`+inner+`}}`)+ollamaDone
+		})
+	}
 	runFilterTests(t, map[string]filterTest{
 		"text": with(one(ollamaSays("a")+ollamaSays("b \\u00e9\\n")+ollamaDone), func(t *filterTest) { t.text = "ab é\n" }),
 		"real call": with(one(ollamaSays("a")+ollamaCalls(real0, real1)+ollamaDone), func(t *filterTest) {
@@ -168,14 +176,30 @@ func TestFilterOllamaStream(t *testing.T) {
 		"bridged, the arguments a string": with(one(ollamaCalls(strings.Replace(bridge, `{"path":"b","n":1.0}`, `"{\"x\":1}"`, 1))+ollamaDone), func(t *filterTest) {
 			t.passed, t.want = "write*", ollamaCalls(`{"id":"b1","function":{"index":0,"name":"write","arguments":{"x":1}}}`)+ollamaDone
 		}),
-		"bridged, malformed":      with(one(ollamaCalls(strings.Replace(bridge, `{"path":"b","n":1.0}`, `[1]`, 1))+ollamaDone), func(t *filterTest) { t.passed = "call_tool" }),
-		"bridged, without a name": with(one(ollamaCalls(strings.Replace(bridge, `"name":"write",`, ``, 1))+ollamaDone), func(t *filterTest) { t.passed = "call_tool" }),
+		"bridged, the arguments no object": with(one(ollamaCalls(strings.Replace(bridge, `{"path":"b","n":1.0}`, `[1]`, 1))+ollamaDone), func(t *filterTest) {
+			t.passed, t.want = "write*", ollamaCalls(`{"id":"b1","function":{"index":0,"name":"write","arguments":{"arguments":[1]}}}`)+ollamaDone
+		}),
+		"bridged, without a name":      unnamed(ollamaCalls(strings.Replace(bridge, `"name":"write",`, ``, 1)) + ollamaDone),
+		"bridged, the name no text":    unnamed(ollamaCalls(strings.Replace(bridge, `"write"`, `{"name":"write"}`, 1)) + ollamaDone),
+		"bridged, no arguments at all": unnamed(ollamaCalls(`{"function":{"name":"call_tool"}}`) + ollamaDone),
+		"bridged without a name, then bridged": with(one(ollamaCalls(strings.Replace(bridge, `"name":"write",`, ``, 1))+ollamaDone, ollamaCalls(bridge)+ollamaDone), func(t *filterTest) {
+			t.held, t.passed, t.want = "call_tool", "write*", ollamaCalls(`{"id":"b1","function":{"index":0,"name":"write","arguments":{"path":"b","n":1.0}}}`)+sum
+		}),
+		"bridged without a name, beside real": with(one(ollamaCalls(strings.Replace(bridge, `"name":"write",`, ``, 1), real1)+ollamaDone), func(t *filterTest) {
+			t.held, t.passed, t.want = "call_tool", "read", ollamaCalls(real0)+ollamaDone
+		}),
 		"bridged, without arguments": with(one(ollamaCalls(`{"function":{"name":"call_tool","arguments":{"name":"now"}}}`)+ollamaDone), func(t *filterTest) {
 			t.passed, t.want = "now*", ollamaCalls(`{"function":{"name":"now","arguments":{}}}`)+ollamaDone
 		}),
-		"bridged, more beside the name":       with(one(ollamaCalls(`{"function":{"name":"call_tool","arguments":{"name":"now","x":1}}}`)+ollamaDone), func(t *filterTest) { t.passed = "call_tool" }),
-		"bridged to the bridge":               with(one(ollamaCalls(strings.Replace(bridge, "write", "call_tool", 1))+ollamaDone), func(t *filterTest) { t.passed = "call_tool" }),
-		"junk, then text and no last newline": with(one("junk\n"+strings.TrimSpace(ollamaSays("a"))), func(t *filterTest) { t.text, t.ended = "a", false }),
+		"bridged, the arguments beside the name":           through(`{"x":1,"name":"now","y":[2]}`, `{"x":1,"y":[2]}`),
+		"bridged, more beside the name and the arguments":  through(`{"name":"now","x":1,"arguments":{"y":2}}`, `{"y":2}`),
+		"bridged, more beside the name and null":           through(`{"name":"now","arguments":null,"x":1}`, `{"x":1}`),
+		"bridged, more beside the name and nothing":        through(`{"arguments":"","name":"now","x":1}`, `{"x":1}`),
+		"bridged, the arguments a text":                    through(`{"name":"now","arguments":"x"}`, `{"arguments":"x"}`),
+		"bridged, the arguments under another name":        through(`{"name":"now","parameters":{"x":1}}`, `{"x":1}`),
+		"bridged, an argument of that name beside another": through(`{"name":"now","parameters":{"x":1},"y":2}`, `{"parameters":{"x":1},"y":2}`),
+		"bridged to the bridge":                            unnamed(ollamaCalls(strings.Replace(bridge, "write", "call_tool", 1)) + ollamaDone),
+		"junk, then text and no last newline":              with(one("junk\n"+strings.TrimSpace(ollamaSays("a"))), func(t *filterTest) { t.text, t.ended = "a", false }),
 		"ours, no last newline, then text": with(one(ollamaCalls(load)+strings.TrimSpace(ollamaSays("a")), ollamaSays("b")+ollamaDone), func(t *filterTest) {
 			t.text, t.held, t.want = "a", "load_tools", ollamaSays("a")+ollamaSays("b")+ollamaDone
 		}),

@@ -26,7 +26,7 @@ type rule struct {
 // below are lists that several rules share.
 var (
 	nouns   = []string{"catalog", "embed"}
-	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "kvcache", "internal/admission", "internal/chat", "internal/hatch", "internal/learn", "internal/session"}
+	turning = []string{"catalog", "embed", "selector", "bundles", "skills", "skills/runs", "kvcache", "internal/admission", "internal/chat", "internal/hatch", "internal/learn", "internal/session"}
 	serving = append([]string{"internal/turn"}, turning...)
 )
 
@@ -38,6 +38,9 @@ func rules() map[string]rule {
 		"selector":           {may: nouns},
 		"bundles":            {may: []string{"catalog"}},
 		"skills":             {may: nouns},
+		"skills/runs":        {may: []string{"catalog"}},
+		"skills/skillmd":     {may: []string{"catalog", "skills"}},
+		"skills/synth":       {may: append([]string{"skills", "skills/runs"}, nouns...)},
 		"kvcache":            {may: []string{"catalog"}},
 		"internal/session":   {may: []string{"catalog"}},
 		"internal/chat":      {may: []string{"catalog", "kvcache"}},
@@ -47,13 +50,14 @@ func rules() map[string]rule {
 		"internal/engine":    {may: []string{"catalog", "kvcache"}},
 		"internal/turn":      {may: turning, tests: []string{"internal/ingest"}},
 
+		"internal/telemetry": {may: []string{"kvcache", "internal/chat", "internal/session", "internal/turn"}},
 		"internal/loaderlog": {may: []string{"kvcache", "internal/session", "internal/turn"}},
 		"internal/ingest":    {may: serving},
-		"internal/ahead":     {may: []string{"catalog", "kvcache", "internal/chat", "internal/turn"}},
-		"internal/sqlite":    {may: []string{"catalog", "embed", "kvcache", "skills", "internal/ahead", "internal/learn", "internal/session"}},
+		"internal/ahead":     {may: []string{"catalog", "kvcache", "internal/chat", "internal/turn"}, tests: []string{"embed", "internal/ingest", "internal/session"}},
+		"internal/sqlite":    {may: []string{"catalog", "embed", "kvcache", "skills", "skills/runs", "internal/ahead", "internal/learn", "internal/session", "internal/telemetry"}},
 		"internal/proxy":     {may: serving},
-		"internal/sidecar":   {may: append([]string{"internal/ahead"}, serving...)},
-		"eval":               {may: append([]string{"internal/ingest"}, serving...)},
+		"internal/sidecar":   {may: append([]string{"skills/runs", "skills/skillmd", "skills/synth", "internal/ahead"}, serving...)},
+		"eval":               {may: append([]string{"skills/runs", "skills/synth", "internal/ingest"}, serving...)},
 
 		"config":       {may: []string{"bundles"}},
 		"cmd/toolbelt": {may: everything()},
@@ -72,13 +76,14 @@ func testPackages() map[string]rule {
 		"internal/session/sessiontest": {may: []string{"catalog", "internal/session"}},
 		"internal/enginetest":          {},
 		"internal/chat/edittest":       {},
+		"internal/conversation":        {may: append([]string{"internal/proxy", "internal/ingest"}, serving...)},
 		"internal/clients":             {may: []string{"catalog"}},
 	}
 }
 
 // everything is what the command wires together.
 func everything() []string {
-	return append([]string{"config", "eval", "internal/ahead", "internal/engine", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite"}, serving...)
+	return append([]string{"config", "eval", "skills/runs", "skills/skillmd", "skills/synth", "internal/ahead", "internal/engine", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite", "internal/telemetry"}, serving...)
 }
 
 // file is what one Go file imports of this module.

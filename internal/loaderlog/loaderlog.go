@@ -14,13 +14,21 @@ import (
 
 // Logger writes lines to w. Safe for concurrent use; a line is one write. The nil Logger writes nothing.
 type Logger struct {
-	mu  sync.Mutex
-	w   io.Writer
-	now func() time.Time
+	mu     sync.Mutex
+	w      io.Writer
+	now    func() time.Time
+	escape string // the note of an escape's line
 }
 
 // New returns a Logger. now is the clock of the lines' time stamps.
-func New(w io.Writer, now func() time.Time) *Logger { return &Logger{w: w, now: now} }
+func New(w io.Writer, now func() time.Time) *Logger {
+	return &Logger{w: w, now: now, escape: "called while hidden; visible from the next request on"}
+}
+
+// NewShadow is New for shadow mode, where nothing was hidden: an escape's line says that the tool would have been.
+func NewShadow(w io.Writer, now func() time.Time) *Logger {
+	return &Logger{w: w, now: now, escape: "shadow: the plan would have hidden this tool; the engine had it, and nothing was changed"}
+}
 
 // Planned writes a plan: TOOL_LOADER {json}.
 func (l *Logger) Planned(p *turn.Plan) {
@@ -64,7 +72,7 @@ func (l *Logger) Escaped(s session.State, tool string) {
 	o.text("event", "TOOL_LOADER_ESCAPE_HATCH")
 	o.text("tool", tool)
 	o.integer("turn", s.Turn)
-	o.text("note", "called while hidden; visible from the next request on")
+	o.text("note", l.escape)
 	o.text("session", s.Session)
 	l.write(append(o.end(), '\n'))
 }

@@ -83,6 +83,22 @@ func TestEscapeLine(t *testing.T) {
 	}
 }
 
+// TestShadowEscapeLine has the same line say that nothing was hidden.
+func TestShadowEscapeLine(t *testing.T) {
+	var b bytes.Buffer
+	NewShadow(&b, clock).Escaped(session.State{Session: "s1", Turn: 3}, "t")
+	var got struct{ Event, Tool, Note string }
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || !hatchLine.Match(b.Bytes()) {
+		t.Fatalf("%q: %v", b.String(), err)
+	}
+	if got.Tool != "t" || !strings.HasPrefix(got.Note, "shadow: ") {
+		t.Errorf("unexpected line %s", b.String())
+	}
+	if line := written(t, func(l *Logger) { l.Escaped(session.State{}, "t") }); strings.Contains(line, "shadow") {
+		t.Errorf("a call of a hidden tool is said to be shadow's: %s", line)
+	}
+}
+
 func TestSessionLine(t *testing.T) {
 	for _, c := range []struct {
 		state session.State

@@ -45,8 +45,8 @@ func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Planner.ObserveSession(id, called); err != nil {
 		return err
 	}
-	if in.Success != nil && !*in.Success && len(called) > 0 {
-		if err := a.Planner.FailSession(id, called); err != nil {
+	if in.Success != nil && (in.Skill == "" || !*in.Success) { // a skill that is named is counted below
+		if err := a.Planner.SettleSession(id, called, *in.Success); err != nil {
 			return err
 		}
 	}

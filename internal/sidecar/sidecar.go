@@ -22,8 +22,8 @@ type Planner interface {
 	Commit(p *turn.Plan)
 	// ObserveSession counts calls in the newest turn of a session, by its opaque id. NotFound names an unknown one.
 	ObserveSession(session string, called []string) error
-	// FailSession notes that these calls in the newest turn of a session came to nothing, after ObserveSession counted them. NotFound as there.
-	FailSession(session string, tools []string) error
+	// SettleSession notes whether the newest turn of a session did what was asked for, after ObserveSession counted its calls. NotFound as there.
+	SettleSession(session string, called []string, success bool) error
 }
 
 // Explainer says why a tool is visible or hidden in the plan that a request would get, and keeps nothing. NotFound names a tool that the request
@@ -60,7 +60,7 @@ type Prefetcher interface {
 	Prefetch(ctx context.Context, session, draft string) (ahead.Draft, error)
 }
 
-// Parts are what the API works with. All are required but Prefetcher and Tools.
+// Parts are what the API works with. All are required but Prefetcher, Metrics and Tools.
 type Parts struct {
 	Planner    Planner
 	Explainer  Explainer
@@ -68,7 +68,11 @@ type Parts struct {
 	Skills     Skills
 	Editor     SkillEditor
 	Status     func() Status
+	Keeper     SkillKeeper    // nil: skills are not edited here
+	Learning   Learning       // nil: learning is off
+	Memory     Memory         // nil: memory is off
 	Prefetcher Prefetcher     // nil: nothing is read ahead
+	Metrics    http.Handler   // nil: none
 	Tools      []catalog.Tool // for selections that bring none, in order; nil for none
 	Log        *slog.Logger
 }
@@ -125,6 +129,7 @@ func (a *api) routes() []route {
 		{"GET", "/toolbelt/", a.home},
 		{"GET", "/toolbelt/healthz", a.healthz},
 		{"GET", "/toolbelt/readyz", a.readyz},
+		{"GET", "/toolbelt/metrics", a.metrics},
 		{"GET", v1 + "openapi.json", a.openAPI},
 		{"POST", v1 + "select", a.selectTools},
 		{"POST", v1 + "explain", a.explain},
@@ -138,6 +143,14 @@ func (a *api) routes() []route {
 		{"DELETE", v1 + "skills/{name}", a.removeSkill},
 		{"POST", v1 + "skills/{name}/enable", a.enableSkill},
 		{"POST", v1 + "skills/{name}/disable", a.disableSkill},
+		{"PUT", v1 + "skills/{name}", a.editSkill},
+		{"POST", v1 + "skills/{name}/why", a.whySkill},
+		{"GET", v1 + "skills/{name}/skill.md", a.exportSkill},
+		{"POST", v1 + "import", a.importSkill},
+		{"POST", v1 + "learn", a.learn},
+		{"GET", v1 + "memory", a.memoryStats},
+		{"GET", v1 + "memory/export", a.exportMemory},
+		{"POST", v1 + "memory/erase", a.eraseMemory},
 	}
 }
 

@@ -342,7 +342,7 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 	for path, allow := range map[string]string{
 		"/toolbelt/": "GET, HEAD", "/toolbelt/healthz": "GET, HEAD", "/toolbelt/v1/select": "POST", "/toolbelt/v1/skills": "GET, HEAD, POST",
-		"/toolbelt/v1/skills/a": "DELETE, GET, HEAD", "/toolbelt/v1/skills/a/enable": "POST", "/toolbelt/v1/sessions": "GET, HEAD",
+		"/toolbelt/v1/skills/a": "DELETE, GET, HEAD, PUT", "/toolbelt/v1/skills/a/enable": "POST", "/toolbelt/v1/sessions": "GET, HEAD",
 	} {
 		w := httptest.NewRecorder()
 		r.handler.ServeHTTP(w, httptest.NewRequest("PATCH", path, nil))
@@ -385,9 +385,12 @@ type attentive struct {
 	told []string
 }
 
-func (f *attentive) FailSession(session string, tools []string) error {
+func (f *attentive) SettleSession(session string, tools []string, success bool) error {
+	if success || len(tools) == 0 {
+		return f.Planner.SettleSession(session, tools, success)
+	}
 	f.told = append(f.told, session+" "+strings.Join(tools, ","))
-	return f.Planner.FailSession(session, tools)
+	return f.Planner.SettleSession(session, tools, success)
 }
 
 func TestOutcomesTellOfFailures(t *testing.T) {

@@ -43,6 +43,9 @@ func childMain(name, path string) error {
 	if err != nil {
 		return err
 	}
+	if name == "runs" {
+		return keepRuns(ctx, db)
+	}
 	records := 1
 	if strings.HasPrefix(name, "many") {
 		records = 50

@@ -344,15 +344,22 @@ func TestSpoiltExamples(t *testing.T) {
 // A database of the version before learning is brought up to date, with all that it holds.
 func TestFirstVersionIsBroughtForward(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
-	db := mustOpen(t, path)
-	if err := db.SaveRecord(t.Context(), sessiontest.Record("a", "app", "s", sessiontest.At(1))); err != nil {
+	script, err := os.ReadFile("migrations/0001_first.sql")
+	if err != nil {
 		t.Fatal(err)
 	}
-	db.Close()
-	execRaw(t, path, "DROP TABLE example_vectors", "DROP TABLE examples", "DROP TABLE follows", "DROP TABLE calibrations", "PRAGMA user_version = 1")
-	db = mustOpen(t, path)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	execRaw(t, path, string(script), "PRAGMA application_id = 0x54424c54", "PRAGMA user_version = 1",
+		`INSERT INTO turns (key, state, catalog, body, updated) VALUES ('k', '{"session":"s","turn":1}', zeroblob(32), zeroblob(32), 1)`,
+		`INSERT INTO procedures VALUES ('old', 'when', '["t"]', 'body', 1, 2, 1, 3, x'00', 4)`)
+	db := mustOpen(t, path)
 	if records, err := db.Records(t.Context(), 10); err != nil || len(records) != 1 {
 		t.Errorf("records %v, %v", records, err)
+	}
+	if list, err := db.Procedures(t.Context()); err != nil || len(list) != 1 || list[0].Body != "body" || list[0].Version != 3 || list[0].Attempts != 2 || !list[0].LastUsed.IsZero() {
+		t.Errorf("skills %+v, %v", list, err)
 	}
 	if err := db.SaveLearned(t.Context(), 0, learn.Change{Put: []learn.Example{learntest.Example("app", "t", "x")}}); err != nil {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"toolbelt/internal/hatch"
 	"toolbelt/internal/session"
 	"toolbelt/kvcache"
+	"toolbelt/skills/runs"
 )
 
 // Round is how one of the engine's answers within one answer to the client ended.
@@ -242,6 +243,7 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		names = p.spoken(plan, o.Text)
 	}
 	p.observe(plan.key, names, plan.exists)
+	p.ran(plan.key, o.Called)
 	if o.Usage.Done && !o.Silent {
 		p.Sessions.Replied(plan.key, chat.Signature(o.Text, inOrder(o.Called)))
 	}
@@ -249,6 +251,18 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		p.Sessions.Answered(plan.draft.request.Identity, plan.key, session.Short(o.ID))
 	}
 	p.unanswered(plan, o.Held)
+}
+
+// ran tells of the calls of one answer.
+func (p *Planner) ran(key string, called []chat.Call) {
+	if len(called) == 0 {
+		return
+	}
+	list := make([]runs.Call, len(called))
+	for i, c := range called {
+		list[i] = runs.Call{Name: c.Name, Arguments: c.Arguments}
+	}
+	p.Runs.Called(key, list)
 }
 
 // inOrder are the names of all calls.

@@ -22,6 +22,7 @@ type draft struct {
 	hash     catalog.Hash // of the tools array
 	snapshot *Snapshot    // nil until it is known
 	chosen   *chosen      // nil where no list was chosen
+	recalled []string     // procedures that fit, by name
 
 	budget kvcache.Budget // of the list
 	rates  kvcache.Rates  // of the model's tokens

@@ -25,6 +25,7 @@ import (
 	"toolbelt/kvcache"
 	"toolbelt/selector"
 	"toolbelt/skills"
+	"toolbelt/skills/runs"
 )
 
 // Snapshots gives the snapshot of a tools array. hash identifies the array's bytes.
@@ -39,7 +40,16 @@ type Neural interface {
 
 // Skills recalls procedures that fit the last user message.
 type Skills interface {
-	Recall(q skills.QueryVectors) []skills.Recalled
+	// Recall returns those whose tools the turn is to see, best first. there reports whether the request has a tool.
+	Recall(q skills.QueryVectors, there func(tool string) bool) []skills.Recalled
+}
+
+// Runs are told what was asked for and what was called for it, so that procedures can be made of what is done often. Turns are named by their keys. The methods must not block.
+type Runs interface {
+	Began(key string, b runs.Began)
+	Called(key string, calls []runs.Call)
+	Failed(key string, tools []string)
+	Ended(key string, success bool)
 }
 
 // Recorder is told what was decided. It must not block.
@@ -50,7 +60,7 @@ type Recorder interface {
 	Answered(p *Plan, v kvcache.Verdict) // an answer ended: what its prompt came to
 }
 
-// Parts are what a Planner works with. All but Neural, Skills, Learner, Prefix and Recorder are required.
+// Parts are what a Planner works with. All but Neural, Skills, Learner, Runs, Prefix and Recorder are required.
 type Parts struct {
 	Sessions  *session.Manager
 	Snapshots Snapshots
@@ -58,6 +68,7 @@ type Parts struct {
 	Neural    Neural
 	Skills    Skills
 	Learner   Learner
+	Runs      Runs
 	Prefix    Prefix
 	Recorder  Recorder
 	QueryKey  []byte // of the query hash in the log
@@ -84,6 +95,9 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	if parts.Learner == nil {
 		parts.Learner = learn.None{}
 	}
+	if parts.Runs == nil {
+		parts.Runs = runs.None{}
+	}
 	if parts.Prefix == nil {
 		parts.Prefix = noPrefix{}
 	}
@@ -108,6 +122,9 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	defer p.Sessions.Lock(r.Identity)()
 	d := p.draft(r)
 	p.Learner.Failed(d.found.Key, r.Chat.Failed)
+	if d.found.Same && r.Chat.Continues {
+		p.Runs.Failed(d.found.Key, r.Chat.Failed) // none clears those of before
+	}
 	plan, err := p.decide(ctx, d)
 	if err != nil {
 		return nil, err
@@ -319,7 +336,8 @@ func (p *Planner) recall(d *draft, q selector.Query) []string {
 			last[model] = vectors[0]
 		}
 	}
-	for _, r := range p.Skills.Recall(last) {
+	for _, r := range p.Skills.Recall(last, d.has) {
+		d.recalled = append(d.recalled, r.Procedure.Name)
 		required = append(required, r.Procedure.ToolsRequired...)
 	}
 	return required
@@ -388,6 +406,9 @@ func (p *Planner) Commit(plan *Plan) {
 	if plan.ask.Tools != nil {
 		p.Learner.Asked(plan.key, plan.ask)
 	}
+	if d := plan.draft; p.policy.Off == "" && !d.found.Same && len(d.request.Chat.Users) > 0 {
+		p.Runs.Began(plan.key, runs.Began{App: plan.state.App, Session: plan.Session, Goal: d.request.Chat.Users[len(d.request.Chat.Users)-1], Skills: d.recalled})
+	}
 }
 
 // ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
@@ -401,18 +422,31 @@ func (p *Planner) ObserveSession(id string, called []string) error {
 		exists = func(string) bool { return false } // of an earlier process: the list alone is known
 	}
 	p.observe(key, called, exists)
+	p.Runs.Called(key, callsNamed(called))
 	return nil
 }
 
-// FailSession notes that what a session's newest turn called came to nothing with these tools. Call it after
+// SettleSession notes whether a session's newest turn, which called these tools, did what was asked for. Call it after
 // ObserveSession. An error of kind NotFound names a session that is not known.
-func (p *Planner) FailSession(id string, tools []string) error {
+func (p *Planner) SettleSession(id string, called []string, success bool) error {
 	key, err := p.newest(id)
 	if err != nil {
 		return err
 	}
-	p.Learner.Failed(key, tools)
+	if !success && len(called) > 0 {
+		p.Learner.Failed(key, called)
+		p.Runs.Failed(key, called)
+	}
+	p.Runs.Ended(key, success)
 	return nil
+}
+
+func callsNamed(names []string) []runs.Call {
+	calls := make([]runs.Call, len(names))
+	for i, name := range names {
+		calls[i] = runs.Call{Name: name}
+	}
+	return calls
 }
 
 // newest returns the key of a session's newest turn.

@@ -381,7 +381,7 @@ func TestShadowModePlansAndSendsTheClientsBytes(t *testing.T) {
 // recalls is a turn.Skills that always recalls one procedure.
 type recalls []string
 
-func (r recalls) Recall(skills.QueryVectors) []skills.Recalled {
+func (r recalls) Recall(skills.QueryVectors, func(string) bool) []skills.Recalled {
 	return []skills.Recalled{{Procedure: skills.Procedure{Name: "job", ToolsRequired: r}}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"toolbelt/catalog"
 	"toolbelt/skills"
@@ -19,6 +20,8 @@ func TestStore(t *testing.T, open func(t *testing.T) skills.Store) {
 		"replace":    testReplace,
 		"remove":     testRemove,
 		"count":      testCount,
+		"meanwhile":  testMeanwhile,
+		"archive":    testArchive,
 		"invalid":    testInvalid,
 		"cancelled":  testCancelled,
 		"concurrent": testConcurrent,
@@ -31,8 +34,13 @@ func procedure(name string) skills.Procedure {
 	return skills.Procedure{
 		Name: name, WhenToUse: "When the user wants " + name + " – 日本語 'quoted' \"text\"",
 		ToolsRequired: []string{"b.tool", "a/tool", "ツール"}, Body: "1. do\n2. check\x00\n", Enabled: true,
+		ToolSequence: []string{"b.tool", "b.tool", "ツール"}, Examples: []string{"do it", "日本語"}, NotFor: []string{"do something else"},
+		Origin: skills.Origin{Kind: skills.Learned, Runs: 4, Succeeded: 3, First: used.Add(-time.Hour), Last: used, Extra: `{"a":1}`, Supersedes: "older"},
 	}
 }
+
+// used is when something was used.
+var used = time.Date(2026, 3, 4, 5, 6, 7, 8, time.UTC)
 
 func save(t *testing.T, s skills.Store, p skills.Procedure) skills.Procedure {
 	t.Helper()
@@ -64,7 +72,7 @@ func testEmpty(t *testing.T, s skills.Store) {
 		t.Errorf("an empty store has %v", list)
 	}
 	wantKind(t, s.RemoveProcedure(t.Context(), "nope"), catalog.NotFound, `"nope"`)
-	wantKind(t, s.CountProcedure(t.Context(), "nope", true), catalog.NotFound, `"nope"`)
+	wantKind(t, s.CountProcedure(t.Context(), "nope", skills.Succeeded, time.Now()), catalog.NotFound, `"nope"`)
 }
 
 func testSave(t *testing.T, s skills.Store) {
@@ -92,7 +100,7 @@ func testSave(t *testing.T, s skills.Store) {
 
 func testReplace(t *testing.T, s skills.Store) {
 	first := save(t, s, procedure("alpha"))
-	if err := s.CountProcedure(t.Context(), "alpha", true); err != nil {
+	if err := s.CountProcedure(t.Context(), "alpha", skills.Succeeded, used); err != nil {
 		t.Fatal(err)
 	}
 	changed := first
@@ -127,13 +135,17 @@ func testRemove(t *testing.T, s skills.Store) {
 func testCount(t *testing.T, s skills.Store) {
 	before := save(t, s, procedure("alpha"))
 	save(t, s, procedure("beta"))
-	for _, success := range []bool{true, false, false, true, false} {
-		if err := s.CountProcedure(t.Context(), "alpha", success); err != nil {
+	for i, use := range []skills.Use{skills.Succeeded, skills.Failed, skills.Unused, skills.Failed, skills.Succeeded, skills.Failed} {
+		at := used.Add(time.Duration(min(i, 3)) * time.Minute)
+		if i == 5 {
+			at = used.Add(-time.Hour) // a clock that was set back
+		}
+		if err := s.CountProcedure(t.Context(), "alpha", use, at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	list := all(t, s)
-	before.Attempts, before.Successes = 5, 2
+	before.Attempts, before.Successes, before.Unused, before.LastUsed = 5, 2, 1, used.Add(3*time.Minute)
 	if !reflect.DeepEqual(list[0], before) {
 		t.Errorf("counted to %+v, want %+v", list[0], before)
 	}
@@ -142,9 +154,61 @@ func testCount(t *testing.T, s skills.Store) {
 	}
 }
 
+// testMeanwhile: who read an older version does not write over a newer one.
+func testMeanwhile(t *testing.T, s skills.Store) {
+	first := save(t, s, procedure("alpha"))
+	save(t, s, first)
+	first.WhenToUse = "stale"
+	_, err := s.SaveProcedure(t.Context(), first)
+	wantKind(t, err, catalog.Conflict, `"alpha"`)
+	if list := all(t, s); list[0].Version != 2 || list[0].WhenToUse == "stale" {
+		t.Errorf("the store holds %+v", list[0])
+	}
+	if err := s.CountProcedure(t.Context(), "alpha", skills.Unused, used); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CountProcedure(t.Context(), "alpha", skills.Forgive, used); err != nil {
+		t.Fatal(err)
+	}
+	if p := all(t, s)[0]; p.Attempts != 0 || p.Unused != 0 {
+		t.Errorf("after all is forgiven: %+v", p)
+	}
+}
+
+func testArchive(t *testing.T, s skills.Store) {
+	archive, ok := s.(skills.Archive)
+	if !ok {
+		t.Skip("the store keeps no archive")
+	}
+	first := save(t, s, procedure("alpha"))
+	changed := first
+	changed.WhenToUse, changed.Origin.Edited = "another", true
+	second := save(t, s, changed)
+	save(t, s, second)
+	former, err := archive.Versions(t.Context(), "alpha")
+	if err != nil || !reflect.DeepEqual(former, []skills.Procedure{second, first}) {
+		t.Errorf("former versions %+v, %v\nwant %+v, %+v", former, err, second, first)
+	}
+	own := procedure("own")
+	own.Origin = skills.Origin{Kind: skills.Own}
+	save(t, s, own)
+	for _, name := range []string{"alpha", "own"} {
+		if err := s.RemoveProcedure(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removals, err := archive.Removals(t.Context())
+	if err != nil || len(removals) != 1 || removals[0].Name != "alpha" || !reflect.DeepEqual(removals[0].Tools, []string{"a/tool", "b.tool", "ツール"}) || removals[0].At.IsZero() {
+		t.Errorf("removals %+v, %v", removals, err)
+	}
+	if former, err := archive.Versions(t.Context(), "alpha"); err != nil || len(former) != 0 {
+		t.Errorf("removed, it has the former versions %+v, %v", former, err)
+	}
+}
+
 func testInvalid(t *testing.T, s skills.Store) {
 	p := procedure("alpha")
-	p.ToolsRequired = nil
+	p.ToolsRequired, p.Body = nil, ""
 	_, err := s.SaveProcedure(t.Context(), p)
 	wantKind(t, err, catalog.Invalid, "tools_required")
 	if list := all(t, s); len(list) != 0 {
@@ -174,7 +238,7 @@ func testConcurrent(t *testing.T, s skills.Store) {
 	for range workers {
 		wg.Go(func() {
 			for range rounds {
-				if err := s.CountProcedure(t.Context(), "alpha", true); err != nil {
+				if err := s.CountProcedure(t.Context(), "alpha", skills.Succeeded, used); err != nil {
 					t.Error(err)
 				}
 				if _, err := s.SaveProcedure(t.Context(), procedure("alpha")); err != nil {

@@ -1,0 +1,36 @@
+-- What selection did on each turn, in numbers. Names are those of tools called, as JSON arrays, and null where they are not kept.
+CREATE TABLE telemetry (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    session          TEXT    NOT NULL,
+    turn             INTEGER NOT NULL,
+    at               INTEGER NOT NULL,
+    mode             TEXT    NOT NULL,
+    fallback         TEXT    NOT NULL,
+    app              TEXT    NOT NULL,
+    model            TEXT    NOT NULL,
+    offered          INTEGER NOT NULL,
+    offered_tokens   INTEGER NOT NULL,
+    visible          INTEGER NOT NULL,
+    visible_tokens   INTEGER NOT NULL,
+    kept_tokens      INTEGER NOT NULL,
+    changed          INTEGER NOT NULL,
+    truncated        INTEGER NOT NULL,
+    answers          INTEGER NOT NULL,
+    prompt_tokens    INTEGER NOT NULL,
+    evaluated_tokens INTEGER NOT NULL,
+    prompt_nanos     INTEGER NOT NULL,
+    rest_answers          INTEGER NOT NULL,
+    rest_prompt_tokens    INTEGER NOT NULL,
+    rest_evaluated_tokens INTEGER NOT NULL,
+    rest_prompt_nanos     INTEGER NOT NULL,
+    calls            INTEGER NOT NULL,
+    misses           INTEGER NOT NULL,
+    asked            INTEGER NOT NULL,
+    loads            INTEGER NOT NULL,
+    names            TEXT,
+    missed           TEXT,
+    sought           TEXT,
+    UNIQUE (session, turn)
+) STRICT;
+
+CREATE INDEX telemetry_at ON telemetry (at);

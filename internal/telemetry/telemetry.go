@@ -1,0 +1,99 @@
+// Package telemetry counts what selection does on a user's own traffic: a bounded store of turns for "toolbelt report", and counters for
+// /toolbelt/metrics. It is told by the planner, waits for nobody, and keeps nothing that a user or a model said: numbers, the ids of sessions and
+// apps, names of models, and names of tools called, those only where learning from use is on.
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
+	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
+)
+
+// Modes of a turn.
+const (
+	On     = "on"     // the engine got the visible tools
+	Shadow = "shadow" // the engine got all of them; what would have been visible was only noted
+)
+
+// Bounds of what one turn keeps.
+const (
+	MaxNameBytes = 256 // of a name; a longer one is cut
+	maxNames     = 64  // different tools called
+)
+
+// Meter is a turn.Recorder that is also told what answers used and called. It must not block.
+type Meter interface {
+	// Spent tells what the engine said of an answer's prompt, with the verdict on it. It is told once an answer, where the engine said anything.
+	Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict)
+	// Called tells which tools of the client's array an answer in the session's newest turn called, each once, and which of those the plan hid.
+	Called(s session.State, called, hidden []string)
+}
+
+// Account is what a plan comes to. Tokens are estimated from bytes.
+type Account struct {
+	App, Model    string
+	Offered       int  // tools in the client's array
+	OfferedTokens int  // of all of them
+	VisibleTokens int  // of the visible ones, our own included
+	KeptTokens    int  // of those: what stands before the first place at which the array differs from the conversation's last; 0 in a new conversation
+	Changed       bool // the array is not the conversation's last one, or there was none
+}
+
+// Reading is what the engine read for some answers, as far as it says.
+type Reading struct {
+	Answers         int
+	PromptTokens    int // the whole prompts
+	EvaluatedTokens int // of them, what was not reused; 0 where the engine tells nothing that it follows from
+	PromptDuration  time.Duration
+}
+
+func (r Reading) plus(o Reading) Reading {
+	return Reading{r.Answers + o.Answers, r.PromptTokens + o.PromptTokens, r.EvaluatedTokens + o.EvaluatedTokens, r.PromptDuration + o.PromptDuration}
+}
+
+// Use is what the answers of a turn called. Each tool counts once a turn, as it was when it was first called.
+type Use struct {
+	Calls  int // different tools called
+	Misses int // of them, hidden when they were called: an escape in mode on, a would-be miss in shadow
+	Asked  int // of them, visible only since the model had asked for them in this turn
+	Loads  int // calls of load_tools and tool_search
+
+	Names  []string // the tools called, in order; nil where names are not kept
+	Missed []string // likewise
+	Sought []string // those asked for, likewise
+}
+
+// Turn is one turn.
+type Turn struct {
+	Session string // opaque id
+	Number  int    // from 1
+	At      time.Time
+	Mode    string // On or Shadow
+	Account
+	Visible   int    // tools in the plan
+	Fallback  string // why all of them were visible, in a few words without details; "" where a list was made
+	Truncated bool   // the engine read only a part of a prompt
+	First     Reading
+	Rest      Reading // of the turn's answers after the first
+	Use       Use
+}
+
+// Filter chooses turns.
+type Filter struct {
+	From, Until time.Time // Until is left out; zero: no bound
+	App         string    // "": all
+}
+
+// Store keeps turns over restarts. Implemented by internal/sqlite. Methods may block on a disk.
+type Store interface {
+	// SaveTurns inserts or replaces turns, each known by its session and number; all of them or none.
+	SaveTurns(ctx context.Context, turns []Turn) error
+	// Turns returns those that the filter chooses, oldest first.
+	Turns(ctx context.Context, f Filter) ([]Turn, error)
+	// PruneTurns deletes what happened before or after these times, and of the rest all but the keep that were saved last. It returns how many.
+	PruneTurns(ctx context.Context, before, after time.Time, keep int) (int, error)
+}

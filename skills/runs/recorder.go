@@ -1,0 +1,210 @@
+package runs
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"toolbelt/catalog"
+)
+
+const (
+	maxOpen    = 512  // runs under way; past it the one that began first is closed
+	maxQueued  = 1024 // events that wait; past it new ones are dropped, since a request never waits
+	idleLimit  = 30 * time.Minute
+	tickEvery  = time.Minute
+	pruneEvery = time.Hour
+	storeLimit = 10 * time.Second
+)
+
+// Config is what a Recorder works with. Store is required.
+type Config struct {
+	Store      Store
+	Settled    func(ctx context.Context, r Run) // called in the background when a run has ended that called something; nil: nobody is told
+	KeepValues bool                             // of arguments
+	KeepFor    time.Duration                    // 0: 180 days
+	KeepRuns   int                              // 0: 100,000
+	Now        func() time.Time                 // nil: time.Now
+	Log        *slog.Logger                     // nil: none
+}
+
+// Recorder makes runs of what it is told. Its methods never wait for a disk. Safe for concurrent use.
+type Recorder struct {
+	cfg Config
+
+	closing sync.RWMutex // held for reading while something is enqueued
+	closed  bool
+	events  chan func(*ledger)
+	dropped atomic.Int64
+	done    sync.WaitGroup
+}
+
+// New returns a Recorder, whose work in the background ends with Close. Runs that an earlier process left open stay so: nobody saw how they ended.
+func New(cfg Config) *Recorder {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.KeepFor == 0 {
+		cfg.KeepFor = 180 * 24 * time.Hour
+	}
+	if cfg.KeepRuns == 0 {
+		cfg.KeepRuns = 100_000
+	}
+	r := &Recorder{cfg: cfg, events: make(chan func(*ledger), maxQueued)}
+	l := newLedger(cfg)
+	r.done.Go(func() { r.work(l) })
+	return r
+}
+
+func (r *Recorder) work(l *ledger) {
+	minute, hour := time.NewTicker(tickEvery), time.NewTicker(pruneEvery)
+	defer minute.Stop()
+	defer hour.Stop()
+	r.survive(l, (*ledger).prune)
+	for {
+		select {
+		case event, ok := <-r.events:
+			if !ok {
+				r.survive(l, (*ledger).closeAll)
+				return
+			}
+			r.survive(l, event)
+		case <-minute.C:
+			r.survive(l, (*ledger).closeIdle)
+		case <-hour.C:
+			r.survive(l, (*ledger).prune)
+		}
+	}
+}
+
+// survive does a piece of work whose panic must not end the program: nothing depends on observing.
+func (r *Recorder) survive(l *ledger, work func(*ledger)) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.cfg.Log.Error("observing a run panicked", "panic", v)
+		}
+	}()
+	work(l)
+}
+
+// note has an event worked on, as of now.
+func (r *Recorder) note(event func(*ledger)) {
+	now := r.cfg.Now()
+	r.tell(func(l *ledger) {
+		l.at = now
+		event(l)
+	})
+}
+
+// tell reports whether the event will be worked on.
+func (r *Recorder) tell(event func(*ledger)) bool {
+	r.closing.RLock()
+	defer r.closing.RUnlock()
+	if r.closed {
+		return false
+	}
+	select {
+	case r.events <- event:
+		return true
+	default:
+		if r.dropped.Add(1) == 1 {
+			r.cfg.Log.Warn("more is called than can be observed at once: some runs are passed over")
+		}
+		return false
+	}
+}
+
+// Close ends the runs under way, writes what is waiting and stops.
+func (r *Recorder) Close() {
+	r.closing.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.events)
+	}
+	r.closing.Unlock()
+	r.done.Wait()
+}
+
+// Flush returns when all that was told before it is written, or lost for an error that the log has. The error is ctx's.
+func (r *Recorder) Flush(ctx context.Context) error {
+	done := make(chan struct{})
+	if !r.tell(func(*ledger) { close(done) }) {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Began tells that a turn began, by its key; a key that is known is a repeat and changes nothing. The run before it in the session has
+// ended, unless this message only says "go on".
+func (r *Recorder) Began(key string, b Began) {
+	if key == "" {
+		return
+	}
+	b.Goal, b.Skills = cut(b.Goal, MaxGoalBytes), slices.Clone(b.Skills)
+	r.note(func(l *ledger) { l.began(key, b) })
+}
+
+// Called tells what the turn called, in order. A turn of which Began was not told is passed over, as below.
+func (r *Recorder) Called(key string, calls []Call) {
+	if len(calls) == 0 {
+		return
+	}
+	kept := make([]Call, 0, min(len(calls), MaxCalls))
+	for _, c := range calls[:min(len(calls), MaxCalls)] {
+		kept = append(kept, r.keep(c))
+	}
+	r.note(func(l *ledger) { l.called(key, kept) })
+}
+
+// keep is what is kept of a call.
+func (r *Recorder) keep(c Call) Call {
+	k := Call{Name: cut(c.Name, MaxNameBytes)}
+	for _, name := range c.Arguments[:min(len(c.Arguments), MaxArgumentNames)] {
+		k.Arguments = append(k.Arguments, cut(name, MaxNameBytes))
+	}
+	if r.cfg.KeepValues {
+		k.Values = cut(c.Values, MaxValuesBytes)
+	}
+	return k
+}
+
+// Failed tells which of the turn's calls have come to nothing as things stand, by tool: the whole list each time, so that none says that what
+// had failed has succeeded since.
+func (r *Recorder) Failed(key string, tools []string) {
+	tools = slices.Clone(tools)
+	r.note(func(l *ledger) { l.failed(key, tools) })
+}
+
+// Ended tells what somebody said of the turn's run: that stands above all other signs.
+func (r *Recorder) Ended(key string, success bool) {
+	r.note(func(l *ledger) { l.ended(key, success) })
+}
+
+// cut returns at most n bytes of text as valid UTF-8.
+func cut(text string, n int) string {
+	if len(text) > n {
+		for n > 0 && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		text = text[:n]
+	}
+	if !utf8.ValidString(text) {
+		return string([]rune(text))
+	}
+	return text
+}
+
+// erased reports whether a write was refused since something was erased.
+func erased(err error) bool { return catalog.KindOf(err) == catalog.Conflict }
