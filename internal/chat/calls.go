@@ -1,5 +1,10 @@
 package chat
 
+import (
+	"hash/fnv"
+	"strconv"
+)
+
 // Call is one tool call in an answer.
 type Call struct {
 	Index   int    // as the engine numbered it within its choice; 0 where it did not
@@ -8,6 +13,34 @@ type Call struct {
 	Bridged bool // the engine called it through the bridge; only a Filter tells
 
 	Arguments []string // names of its arguments, in the order given; nil where they cannot be read, or are over 8 KB in a stream
+	Texts     uint64   // tells arguments with other texts in them apart, whatever their order; 0 where they cannot be read
+}
+
+// Signature names the call in a Signature.
+func (c Call) Signature() string { return callSignature(c.Name, c.Texts) }
+
+func callSignature(name string, texts uint64) string {
+	return name + "\x00" + strconv.FormatUint(texts, 16)
+}
+
+// textSum sums up the strings in a JSON value, keys included.
+func textSum(b []byte) uint64 {
+	var sum uint64
+	for i := 0; i < len(b); {
+		if b[i] != '"' {
+			i++
+			continue
+		}
+		end := skipString(b, i)
+		if end-i < 2 {
+			break
+		}
+		h := fnv.New64a()
+		h.Write(unquote(b[i:end]))
+		sum += h.Sum64()
+		i = end
+	}
+	return sum
 }
 
 const (
@@ -27,6 +60,7 @@ type piece struct {
 	arguments []byte   // as the stream tells them, unescaped; nil where not a string
 	object    bool     // the arguments are an object, whole
 	names     []string // of that object's members
+	texts     uint64   // in it
 }
 
 // readPiece reads an entry; the arguments may alias b.
@@ -73,7 +107,7 @@ func (p *piece) readFunction(b []byte, function span) {
 			case value.isString(b):
 				p.arguments = unquote(value.of(b))
 			case value.isObject(b):
-				p.object, p.names = true, memberNames(b, value)
+				p.object, p.names, p.texts = true, memberNames(b, value), textSum(value.of(b))
 			}
 		}
 		return true
@@ -89,6 +123,7 @@ type building struct {
 	args          balance
 	raw           []byte   // the arguments so far, where they come as text; nil once they are too long
 	names         []string // of their members, where they came as an object
+	texts         uint64   // in them, likewise
 	tooMuch       bool     // raw would be too long
 	round         int      // the array of calls that last added to it
 	streamed      bool     // it began as a piece
@@ -139,7 +174,7 @@ func (c *calls) add(p piece) {
 		b.join(p.name)
 	}
 	if p.object {
-		b.args, b.names = balance{state: argsWhole}, p.names
+		b.args, b.names, b.texts = balance{state: argsWhole}, p.names, p.texts
 	}
 	b.args.add(p.arguments)
 	b.keep(p.arguments)
@@ -238,7 +273,7 @@ func (c *calls) list() []Call {
 	var list []Call
 	for _, b := range c.all {
 		if len(b.name) > 0 {
-			list = append(list, Call{Index: max(b.index, 0), ID: b.id, Name: string(b.name), Arguments: b.argumentNames()})
+			list = append(list, Call{Index: max(b.index, 0), ID: b.id, Name: string(b.name), Arguments: b.argumentNames(), Texts: b.argumentTexts()})
 		}
 	}
 	return list
@@ -259,6 +294,14 @@ func (b *building) argumentNames() []string {
 		return b.names
 	}
 	return memberNames(b.raw, span{skipSpace(b.raw, 0), len(b.raw)})
+}
+
+// argumentTexts is the sum of the texts in the call's arguments.
+func (b *building) argumentTexts() uint64 {
+	if b.names != nil || !isObject(b.raw) {
+		return b.texts
+	}
+	return textSum(b.raw)
 }
 
 // memberNames are the names of an object's members, at most 64 of them.

@@ -64,19 +64,21 @@ func Chain(r *Request) []catalog.Hash {
 	return chain
 }
 
-// Signature names what a model said: its text without any space, and the names of the tools that it called. "" for nothing at all.
-func Signature(text string, called []string) string {
+// Signature names what a model said: its calls (Call.Signature), or where it made none its text without any space, as some engines and apps leave out
+// what is said beside calls. "" for nothing at all.
+func Signature(text string, calls []string) string {
 	h := sha256.New()
-	said := len(called) > 0
-	for _, word := range strings.Fields(text) {
-		said = true
-		h.Write([]byte(word))
+	for _, call := range calls {
+		h.Write([]byte("\x00" + call))
 	}
-	if !said {
+	words := strings.Fields(text)
+	if len(calls) == 0 {
+		for _, word := range words {
+			h.Write([]byte(word))
+		}
+	}
+	if len(calls) == 0 && len(words) == 0 {
 		return ""
-	}
-	for _, name := range called {
-		h.Write([]byte("\x00" + name))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -1,5 +1,7 @@
 package chat
 
+import "strings"
+
 // append adds a text to a user or tool message.
 func (p *patch) append(body []byte, r *Request, a Appended) error {
 	m, f, err := message(body, r, a.Message)
@@ -114,28 +116,40 @@ func (p *patch) cut(body []byte, r *Request, c Cut) error {
 	if c.Text == "" {
 		return nil
 	}
-	text := f.content
-	if text.isArray(body) {
-		text = firstText(body, text)
-	}
-	if text.isString(body) {
+	rest := c.Text
+	for _, text := range textsOf(body, f.content) {
 		content := body[text.start+1 : text.end-1]
-		if n, ok := prefixLength(content, c.Text); ok {
+		if n, ok := prefixLength(content, rest); ok {
 			p.replace(span{text.start + 1, text.start + 1 + n}, nil)
 			return nil
 		}
+		said := string(unquote(text.of(body)))
+		if said == "" || !strings.HasPrefix(rest, said) {
+			break
+		}
+		p.replace(span{text.start + 1, text.end - 1}, nil)
+		rest = rest[len(said):]
 	}
 	return impossible("message %d does not begin with the text to cut", c.Message)
 }
 
-// firstText returns the string of the first part that has text.
-func firstText(body []byte, parts span) span {
-	var first span
-	eachElement(body, parts.start, func(part span) bool {
-		if text := partText(body, part); text.isString(body) {
-			first = text
+// textsOf returns the strings of a content that are text, in order: itself, or those of its parts.
+func textsOf(body []byte, content span) []span {
+	if !content.isArray(body) {
+		if !content.isString(body) {
+			return nil
 		}
-		return first.end == 0
+		return []span{content}
+	}
+	var texts []span
+	eachElement(body, content.start, func(part span) bool {
+		if text := partText(body, part); text.isString(body) {
+			texts = append(texts, text)
+		}
+		return len(texts) < maxCutParts
 	})
-	return first
+	return texts
 }
+
+// maxCutParts is over how many parts of a message a text to cut may go.
+const maxCutParts = 8

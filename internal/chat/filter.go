@@ -169,11 +169,11 @@ func (v *Verdict) add(b *building, fate *fate) {
 	case fate.kind == held:
 		v.Held = append(v.Held, HiddenCall{ID: b.id, Name: fate.name, Arguments: unpack(fate.arguments)})
 	case fate.name != "":
-		names := b.argumentNames()
+		names, texts := b.argumentNames(), b.argumentTexts()
 		if fate.bridged {
-			names = memberNames(fate.arguments, span{0, len(fate.arguments)})
+			names, texts = memberNames(fate.arguments, span{0, len(fate.arguments)}), textSum(fate.arguments)
 		}
-		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged, Arguments: names})
+		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged, Arguments: names, Texts: texts})
 	}
 }
 

@@ -88,9 +88,6 @@ func (f *Filter) deltaBlock(u *unit, ed *editor, e anthropicEvent) outcome {
 		return outcome{}
 	}
 	if p != nil {
-		if p.call >= 0 && r.fates[p.call].sealed {
-			return outcome{}
-		}
 		ed.renumberAs(e.index, p.index)
 	}
 	if e.text.isString(b) {

@@ -54,12 +54,16 @@ func (r *partList) part(index int, id []byte) *part {
 	return p
 }
 
-// fateOf returns what becomes of a part: one that is no call is the client's.
+// fateOf returns what becomes of a part: one that is no call is the client's, and of a call that has been sent whole nothing more goes.
 func (f *Filter) fateOf(p *part) fateKind {
 	if p == nil || p.call < 0 {
 		return real
 	}
-	return f.round.fates[p.call].kind
+	fate := &f.round.fates[p.call]
+	if fate.sealed {
+		return held
+	}
+	return fate.kind
 }
 
 // edited reports whether the client's numbers differ from the engine's, so that every event has to be read.

@@ -108,7 +108,7 @@ func (f *Filter) endItem(dst []byte, u *unit, ed *editor, e responsesEvent) ([]b
 	own := number(b, e.index, noIndex)
 	p := f.round.part(own, i.id.of(b))
 	if p == nil && len(u.trace) > 0 { // it was never begun
-		p = &part{kind: i.kind, call: u.trace[0], index: noIndex}
+		p = &part{kind: i.kind, id: bytes.Clone(i.id.of(b)), call: u.trace[0], index: noIndex}
 		f.round.begin(own, p)
 	}
 	switch f.fateOf(p) {

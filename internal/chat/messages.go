@@ -16,11 +16,12 @@ type history struct {
 	*Request
 	body      []byte
 	back      results
-	made      int    // calls so far
-	many      bool   // there are more calls or parts than are read
-	buf       []byte // what a message's hash is over; used again for the next
-	said      []byte // by the model, in its first answer to the user's last message
-	saidCalls []string
+	made      int      // calls so far
+	many      bool     // there are more calls or parts than are read
+	buf       []byte   // what a message's hash is over; used again for the next
+	said      []byte   // by the model, in its first answer to the user's last message
+	saidCalls []string // signatures
+	newest    []string // those of the message's calls
 	answered  bool
 	args      []byte // arguments that stand in a string, unescaped
 }
@@ -74,7 +75,7 @@ func (h *history) read(at int) int {
 	text := h.buf[head:]
 	binary.LittleEndian.PutUint64(h.buf[1:], uint64(len(text)))
 
-	if m.Role != RoleAssistant {
+	if m.Role == RoleUser || m.Role == RoleTool {
 		h.endReply()
 	}
 	switch m.Role {
@@ -95,7 +96,7 @@ func (h *history) read(at int) int {
 		m.Calls = h.calls(&f)
 	}
 	if m.Role == RoleAssistant {
-		h.reply(text, m.Calls)
+		h.reply(text, len(m.Calls))
 	}
 	h.made += len(m.Calls)
 	h.many = f.tooMany || h.made > maxMessages
@@ -107,13 +108,13 @@ func (h *history) read(at int) int {
 }
 
 // reply takes in a message of the model's, where it belongs to the first answer to the user's last message.
-func (h *history) reply(text []byte, calls []HistoryCall) {
+func (h *history) reply(text []byte, calls int) {
 	if len(h.Users) == 0 || len(h.Replies) == len(h.Users) {
 		return
 	}
 	h.said = append(h.said, text...)
-	for _, c := range calls {
-		h.saidCalls = append(h.saidCalls, c.Name)
+	if calls > 0 {
+		h.saidCalls = append(h.saidCalls, h.newest...)
 	}
 	h.answered = true
 }
@@ -137,6 +138,7 @@ func (h *history) calls(f *fields) []HistoryCall {
 		return nil
 	}
 	calls := make([]HistoryCall, 0, len(spans))
+	h.newest = h.newest[:0]
 	for _, c := range spans {
 		call := HistoryCall{ID: c.id.text(h.body), Name: c.name.text(h.body)}
 		calls = append(calls, call)
@@ -152,6 +154,7 @@ func (h *history) calls(f *fields) []HistoryCall {
 			arguments = h.args
 		}
 		h.buf = appendCanonical(h.buf, arguments)
+		h.newest = append(h.newest, callSignature(call.Name, textSum(arguments)))
 	}
 	return calls
 }

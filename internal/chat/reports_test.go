@@ -170,7 +170,7 @@ func TestReportedChoicesHistoriesAndStreams(t *testing.T) {
 	}
 	for _, size := range []int{1 << 20, 1} {
 		calls, _ := scan(chat.OpenAI, events, strings.ReplaceAll(toolEvents(entries...), "\n", "\r\n"), size)
-		if !reflect.DeepEqual(calls, []chat.Call{{ID: "call_1", Name: "note_write"}, {ID: "call_2", Name: "note_write"}}) {
+		if !reflect.DeepEqual(bare(calls), []chat.Call{{ID: "call_1", Name: "note_write"}, {ID: "call_2", Name: "note_write"}}) {
 			t.Errorf("calls %+v", calls)
 		}
 	}

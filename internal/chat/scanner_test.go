@@ -137,7 +137,7 @@ func TestScanner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, size := range []int{1 << 20, 1, 2, 3, 5, 7, 64, 100} {
 				calls, usage := scan(test.protocol, test.contentType, test.stream, size)
-				if !reflect.DeepEqual(calls, test.calls) || usage != test.usage {
+				if !reflect.DeepEqual(bare(calls), test.calls) || usage != test.usage {
 					t.Fatalf("in pieces of %d: %+v, %+v\nwant %+v, %+v", size, calls, usage, test.calls, test.usage)
 				}
 			}
@@ -153,7 +153,7 @@ func TestScannerSplitAnywhere(t *testing.T) {
 			s.Write(nil)
 			s.Write([]byte(test.stream[cut:]))
 			s.Close()
-			if calls := s.Calls(); !reflect.DeepEqual(calls, test.calls) || s.Usage() != test.usage {
+			if calls := s.Calls(); !reflect.DeepEqual(bare(calls), test.calls) || s.Usage() != test.usage {
 				t.Fatalf("%s, cut at %d: %+v, %+v", name, cut, calls, s.Usage())
 			}
 		}
@@ -229,4 +229,37 @@ func FuzzScanner(f *testing.F) {
 			}
 		}
 	})
+}
+
+// bare are the calls without what their arguments tell.
+func bare(calls []chat.Call) []chat.Call {
+	var list []chat.Call
+	for _, c := range calls {
+		c.Arguments, c.Texts = nil, 0
+		list = append(list, c)
+	}
+	return list
+}
+
+// TestArgumentsAreTold: their names in order, and what tells other texts apart, the same however they come.
+func TestArgumentsAreTold(t *testing.T) {
+	for name, answer := range map[string]string{
+		"object": `{"choices":[{"index":0,"message":{"tool_calls":[{"id":"1","function":{"name":"f","arguments":{"b":"x","a":{"c":1}}}}]}}]}`,
+		"string": `{"choices":[{"index":0,"message":{"tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"b\": \"x\",\"a\":{\"c\":1.0}}"}}]}}]}`,
+		"pieces": event(`"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{\"b\":"}}]`) + event(`"tool_calls":[{"index":0,"function":{"arguments":"\"x\",\"a\":{\"c\":1}}"}}]`),
+	} {
+		s := chat.NewScanner(chat.OpenAI, "")
+		if name == "pieces" {
+			s = chat.NewScanner(chat.OpenAI, "text/event-stream")
+		}
+		s.Write([]byte(answer))
+		s.Close()
+		calls := s.Calls()
+		history := decode(t, chat.OpenAI, `{"messages":[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":{\"c\":1},\"b\":\"x\"}"}}]}]}`)
+		if len(calls) != 1 || !reflect.DeepEqual(calls[0].Arguments, []string{"b", "a"}) {
+			t.Errorf("%s: %+v", name, calls)
+		} else if got := chat.Signature(" ", []string{calls[0].Signature()}); len(history.Replies) != 1 || history.Replies[0] != got {
+			t.Errorf("%s: signature %q, in the history %q", name, got, history.Replies)
+		}
+	}
 }

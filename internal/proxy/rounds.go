@@ -192,6 +192,7 @@ func (r *rounds) replace(res *http.Response) {
 // fail ends the answer with an error in the protocol's own words. A plain one has a status for it.
 func (r *rounds) fail(message string) {
 	r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", message)
+	r.outcome.Usage.Done = false
 	r.err = io.EOF
 	if !r.plain {
 		r.ready = r.filter.Fail(r.ready, message)

@@ -15,7 +15,7 @@ import (
 const (
 	maxTurns    = 4096
 	maxActive   = 1024
-	repeatAfter = 10 * time.Minute // a byte-identical first message within this is a retry, not a new conversation
+	repeatAfter = 10 * time.Minute // a byte-identical first message within this, before it was answered, is a retry, not a new conversation
 	quietAfter  = 2 * time.Hour    // a session that was quiet this long has ended; it may still be resumed
 )
 
@@ -72,7 +72,7 @@ func (m *Manager) Find(id Identity) Found {
 		}
 		var f Found
 		if i == last {
-			retry := node.state.Body == id.Body && now.Sub(node.touched) < repeatAfter
+			retry := node.state.Body == id.Body && now.Sub(node.touched) < repeatAfter && (last > 1 || node.state.Reply == "")
 			if !retry && !id.Continues && (last == 1 || m.turns.newer(node, path, id)) {
 				continue
 			}
@@ -84,6 +84,9 @@ func (m *Manager) Find(id Identity) Found {
 			return f
 		}
 		if differing == nil {
+			if m.turns.siblings(path[i]) { // the list is a good one; what the model was told in another conversation is not
+				f.State = f.State.Forget()
+			}
 			differing = &f
 		}
 	}

@@ -20,7 +20,7 @@ type turnNode struct {
 }
 
 // maxSiblings is how many conversations that have said the same so far are told apart; the one touched longest ago goes first.
-const maxSiblings = 8
+const maxSiblings = 64
 
 func newTree() tree {
 	by, _ := lru.New[string, []turnNode](maxTurns) // fails for sizes below 1 only
@@ -67,6 +67,12 @@ func (t tree) put(ref string, node turnNode) {
 		nodes = slices.Delete(nodes, oldest, oldest+1)
 	}
 	t.by.Add(key, append(nodes, node))
+}
+
+// siblings reports whether more than one conversation has said the same so far.
+func (t tree) siblings(key string) bool {
+	nodes, _ := t.by.Peek(key)
+	return len(nodes) > 1
 }
 
 // find returns, of the turns that the first i messages of a request lead to, the one whose model has answered what the request says that it has: the one with

@@ -245,7 +245,7 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	p.observe(plan.key, names, plan.exists)
 	p.ran(plan.key, o.Called)
 	if o.Usage.Done && !o.Silent {
-		p.Sessions.Replied(plan.key, chat.Signature(o.Text, inOrder(o.Called)))
+		p.Sessions.Replied(plan.key, chat.Signature(o.Text, signatures(o.Called)))
 	}
 	if plan.draft != nil {
 		p.Sessions.Answered(plan.draft.request.Identity, plan.key, session.Short(o.ID))
@@ -265,13 +265,13 @@ func (p *Planner) ran(key string, called []chat.Call) {
 	p.Runs.Called(key, list)
 }
 
-// inOrder are the names of all calls.
-func inOrder(calls []chat.Call) []string {
-	names := make([]string, len(calls))
+// signatures are those of all calls.
+func signatures(calls []chat.Call) []string {
+	list := make([]string, len(calls))
 	for i, c := range calls {
-		names[i] = c.Name
+		list[i] = c.Signature()
 	}
-	return names
+	return list
 }
 
 func calledNames(calls []chat.Call) []string {

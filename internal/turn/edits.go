@@ -34,7 +34,7 @@ func (d *draft) edits(s session.State) chat.Edits {
 func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 	said := map[int]string{} // by message
 	for _, h := range s.Hidden {
-		at, ok := d.locate(h.Anchor)
+		at, ok := d.locateTurn(h.Anchor)
 		if !ok {
 			continue
 		}
@@ -46,8 +46,12 @@ func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: c.ID, Name: c.Name, Arguments: []byte(c.Arguments), Result: c.Result})
 		}
 		e.Hidden = append(e.Hidden, turn)
-		if at+1 < len(d.request.Chat.Messages) {
-			said[at+1] += turn.Text
+		if turn.Text != "" {
+			in := at + 1
+			for d.request.Chat.Protocol == chat.Responses && said[in] != "" { // each round's words are a message of their own
+				in++
+			}
+			said[in] += turn.Text
 		}
 	}
 	for at := range d.request.Chat.Messages {
@@ -99,6 +103,15 @@ func (d *draft) locate(a session.Anchor) (int, bool) {
 	return 0, false
 }
 
+// locateTurn is locate for what a hidden turn stands behind: it never comes between calls and their results.
+func (d *draft) locateTurn(a session.Anchor) (int, bool) {
+	at, ok := d.locate(a)
+	if next := at + 1; ok && next < len(d.request.Chat.Messages) && d.request.Chat.Messages[next].Role == chat.RoleTool {
+		return 0, false
+	}
+	return at, ok
+}
+
 // anchor names a message of this request.
 func (d *draft) anchor(at int) session.Anchor {
 	return session.Anchor{Message: at, Hash: d.request.Chat.Messages[at].Hash}
@@ -112,7 +125,7 @@ func (d *draft) anchored() bool {
 		}
 	}
 	for _, h := range d.found.State.Hidden {
-		if _, ok := d.locate(h.Anchor); !ok {
+		if _, ok := d.locateTurn(h.Anchor); !ok {
 			return false
 		}
 	}

@@ -431,3 +431,17 @@ func TestDeferredToolsAndTheirSearch(t *testing.T) {
 		t.Errorf("the array is %q", got)
 	}
 }
+
+// TestAnAppThatHasNotWhatWasSaidKeepsTheHiddenTurn: an answer that broke off after the hidden call, and was asked for again.
+func TestAnAppThatHasNotWhatWasSaidKeepsTheHiddenTurn(t *testing.T) {
+	h := newHarness(t, setup{})
+	b := body(t, demoTools(t), "", user("where is my parcel?"))
+	round := held("load_tools", `{"name":"generate_image"}`)
+	round.Text = "I look. "
+	h.planner.Observe(h.again(h.proxied(b), round), turn.Outcome{Text: "I look. "})
+	h.planner.Observe(h.proxied(b), turn.Outcome{Text: "Here.", Usage: chat.Usage{Done: true}})
+	later := h.proxied(body(t, demoTools(t), "", user("where is my parcel?"), answer("Here."), user("thanks")))
+	if n := len(gjson.GetBytes(later.Body, "messages").Array()); n != 5 {
+		t.Errorf("the messages are %s", gjson.GetBytes(later.Body, "messages").Raw)
+	}
+}
