@@ -159,7 +159,7 @@ func (v *Verdict) judge(u Answer, pace *pace) {
 		}
 	}
 	if u.PromptDuration > 0 && !v.Contradicted && !v.Truncated {
-		exact := expected
+		exact := min(expected, u.PromptTokens) // an estimate may be above what there was
 		if !v.Estimated && v.Evaluated > 0 {
 			exact = v.Evaluated
 		}

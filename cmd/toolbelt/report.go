@@ -26,12 +26,13 @@ func newReportCommand(p Process) *cobra.Command {
 		Long: `Say what selection did on the requests that this daemon saw, and in shadow mode what it would have done: the share of the tools called
 that were visible, the tokens and the time that are saved, which tools were missed, which should be in CORE, and what to do next.
 
-In shadow mode (TOOLBELT_MODE=shadow) every request goes on byte for byte and the list is only noted, so a day of it costs nothing
+In shadow mode (TOOLBELT_MODE=shadow) every request goes on byte for byte and the list is only noted, so a day of it changes nothing
 and shows every miss. In mode on a miss is seen only where the model asked for the tool or called it anyway.
 
-The daemon counts for 90 days, at most 50,000 turns, in its database: numbers and names of tools, nothing that anybody said. Tokens
-of tools are estimated from their bytes, tokens saved from what the engine said that it read, time from the pace at which it did.
-It is a report on a database that a daemon may be using, and changes none of it.`,
+The daemon counts for 90 days, at most 50,000 turns, in its database: numbers, and names of models and of tools called, nothing that
+anybody said. TOOLBELT_LEARN=off keeps the numbers without the tools' names, TOOLBELT_MEMORY=off keeps nothing. Tokens of tools are
+estimated from their bytes, tokens saved from what the engine said that it read, and time from the pace at which it did. A daemon may
+run while this reads its database.`,
 		Example: `  toolbelt report
   toolbelt report --since 24h
   toolbelt report --since 4w --app 3f2a90c1d4e5b6a7 --json`,

@@ -83,7 +83,7 @@ func printSaving(row func(name, format string, args ...any), m telemetry.Mode, s
 		row(say.saved, "not known: the engine does not say how much of a prompt it reads, or has not yet")
 		return
 	}
-	row(say.saved, "about %d tokens of reading on %d turns, %d lost on turns whose list changed taken off (estimated)", s.Tokens, s.Judged, -s.Price)
+	row(say.saved, "about %d tokens of reading on %d turns (estimated; %d lost on turns whose list changed are taken off)", s.Tokens, s.Judged, -s.Price)
 	if s.Unjudged > 0 {
 		row("", "turns that could not be judged, since the answer did not say enough: %d", s.Unjudged)
 	}

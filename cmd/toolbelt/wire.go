@@ -23,6 +23,7 @@ import (
 	"toolbelt/internal/session"
 	"toolbelt/internal/sidecar"
 	"toolbelt/internal/sqlite"
+	"toolbelt/internal/telemetry"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 	"toolbelt/skills"
@@ -80,6 +81,7 @@ type wiring struct {
 	traffic  proxy.Traffic
 	observed observing
 	prefixParts
+	metrics *telemetry.Metrics
 
 	editLimitBytes int64 // largest chat that is edited; 0: the proxy's default
 }
@@ -87,7 +89,7 @@ type wiring struct {
 // build wires the daemon. loader takes the lines that say what was decided. What takes long (an engine's embedder) starts
 // in the background. The caller closes the service.
 func build(ctx context.Context, cfg config.Config, log *slog.Logger, loader io.Writer) (*service, error) {
-	w := &wiring{service: &service{}, cfg: cfg, log: log, lines: loaderlog.New(loader, time.Now)}
+	w := &wiring{service: &service{}, cfg: cfg, log: log, lines: linesOf(cfg, loader)}
 	if err := w.build(ctx); err != nil {
 		w.close()
 		return nil, err
@@ -107,15 +109,15 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	planner, err := w.planner(ctx)
+	var handler *proxy.Handler
+	planner, err := w.planner(ctx, w.recorder(func() proxy.Counts { return handler.Counts() }))
 	if err != nil {
 		return err
 	}
 	w.readAhead(planner)
 	w.background()
-	var handler *proxy.Handler
 	parts := sidecar.Parts{
-		Keeper: w.library, Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(),
+		Keeper: w.library, Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(), Metrics: w.metrics,
 		Status: func() sidecar.Status { return w.status(handler.Counts()) },
 	}
 	if w.cfg.Selection.Memory {
@@ -186,12 +188,12 @@ func (w *wiring) quiet(ctx context.Context) error {
 }
 
 // planner makes the planner and what it reads.
-func (w *wiring) planner(ctx context.Context) (*turn.Planner, error) {
+func (w *wiring) planner(ctx context.Context, recorder turn.Recorder) (*turn.Planner, error) {
 	key, err := w.db.Key(ctx, "query")
 	if err != nil {
 		return nil, err
 	}
-	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Prefix: prefix{w.belief, w}, Recorder: w.lines, QueryKey: key}
+	parts := turn.Parts{Sessions: w.sessions, Builtin: w.builtin, Skills: recall{w.library}, Prefix: prefix{w.belief, w}, Recorder: recorder, QueryKey: key}
 	arrays := ingest.Config{Builtin: w.builtin, Bundles: w.cfg.Selection.Bundles, Seen: w.seen, Keep: w.db, Log: w.log}
 	if w.neural != nil {
 		parts.Neural, arrays.Neural = w.neural, w.neural

@@ -24,7 +24,7 @@ func (r Report) Advice(core []string) []string {
 		list = append(list, m.advice()...)
 	}
 	if len(r.Missed) > 0 {
-		list = append(list, fmt.Sprintf("\"toolbelt explain --tool %q --tools FILE MESSAGE\" says why a tool is hidden for a message.", r.Missed[0].Tool))
+		list = append(list, fmt.Sprintf("To see why a tool is hidden for a message: toolbelt explain --tool %q --tools FILE \"MESSAGE\"", r.Missed[0].Tool))
 	}
 	if r.nameless() {
 		list = append(list, "TOOLBELT_LEARN=off keeps no names of the tools called: without it this report names those that were missed and those for CORE.")

@@ -29,7 +29,7 @@ type Metrics struct {
 	answers   *prometheus.CounterVec
 	tokens    *prometheus.CounterVec
 	reading   prometheus.Counter
-	account   func(*turn.Plan) Account
+	of        func(*turn.Plan) int // tools offered
 }
 
 var (
@@ -40,9 +40,9 @@ var (
 // MetricsConfig is what Metrics are made of. All is required.
 type MetricsConfig struct {
 	Version, Mode string
-	Account       func(*turn.Plan) Account
-	Numbers       func() Numbers // asked whenever somebody looks
-	Dropped       func() int64   // what a Recorder could not count
+	Offered       func(*turn.Plan) int // tools in the client's array; called within the request
+	Numbers       func() Numbers       // asked whenever somebody looks
+	Dropped       func() int64         // what a Recorder could not count
 }
 
 // Numbers are counts that others keep, since the start.
@@ -71,7 +71,7 @@ func NewMetrics(cfg MetricsConfig) *Metrics {
 	}
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
-		account:   cfg.Account,
+		of:        cfg.Offered,
 		plans:     by("plans_total", "Lists of tools decided, by outcome: list, kept (the list of the turn before, unjudged) or fallback (every tool).", "outcome"),
 		fallbacks: by("fallbacks_total", "Plans in which every tool is visible, by reason.", "reason"),
 		visible:   spread("tools_visible", "Tools visible in a plan, fallbacks left out.", 1, 2, 4, 6, 8, 10, 12, 14, 16, 18, 24, 32, 64),
@@ -110,7 +110,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Planned implements turn.Recorder.
 func (m *Metrics) Planned(p *turn.Plan) {
-	m.offered.Observe(float64(m.account(p).Offered))
+	m.offered.Observe(float64(m.of(p)))
 	m.seconds.Observe(max(0, p.Elapsed.Seconds()))
 	switch {
 	case p.Fallback != "":

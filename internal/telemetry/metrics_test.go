@@ -17,7 +17,7 @@ import (
 
 func metricsConfig() telemetry.MetricsConfig {
 	return telemetry.MetricsConfig{
-		Version: "1.2.3", Mode: "on", Account: account, Dropped: func() int64 { return 3 },
+		Version: "1.2.3", Mode: "on", Offered: func(*turn.Plan) int { return 38 }, Dropped: func() int64 { return 3 },
 		Numbers: func() telemetry.Numbers {
 			return telemetry.Numbers{Chats: 10, Edited: 6, WithoutTools: 1, HiddenRounds: 2, Prewarms: telemetry.Prewarms{Done: 4, Took: 1500 * time.Millisecond}}
 		},

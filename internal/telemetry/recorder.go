@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -201,9 +202,18 @@ func (r *Recorder) Answered(*turn.Plan, kvcache.Verdict) {}
 
 // Spent implements Meter.
 func (r *Recorder) Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict) {
-	reading := Reading{Answers: 1, PromptTokens: sane(u.PromptTokens), EvaluatedTokens: sane(v.Evaluated), PromptDuration: min(max(0, u.PromptDuration), maxReading)}
+	reading := Reading{Answers: 1, PromptTokens: sane(u.PromptTokens), EvaluatedTokens: sane(evaluated(u, v)), PromptDuration: min(max(0, u.PromptDuration), maxReading)}
 	key := keyOf(p.Session, p.Turn)
 	r.tell(func(l *ledger) { l.spent(key, reading, v.Truncated) })
+}
+
+// evaluated is how many of the prompt's tokens were evaluated: as the engine said or as follows from its time, else as was expected; 0 where neither is known.
+func evaluated(u chat.Usage, v kvcache.Verdict) int {
+	if v.Evaluated > 0 || v.Expected.Prompt <= 0 || v.Truncated || u.PromptTokens <= 0 {
+		return v.Evaluated
+	}
+	share := float64(v.Expected.Evaluated) / float64(v.Expected.Prompt)
+	return max(1, int(math.Round(float64(u.PromptTokens)*min(1, share))))
 }
 
 // Bounds of what an engine is believed of one prompt.

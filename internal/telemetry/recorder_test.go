@@ -207,6 +207,29 @@ func TestWhatNobodyPlannedIsPassedOver(t *testing.T) {
 	}
 }
 
+func TestWhatWasExpectedStandsInForWhatTheEngineDoesNotSay(t *testing.T) {
+	for _, c := range []struct {
+		u    chat.Usage
+		v    kvcache.Verdict
+		want int
+	}{
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{Expected: kvcache.Expected{Prompt: 100, Evaluated: 50}}, 100},
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{Expected: kvcache.Expected{Prompt: 100, Evaluated: 500}}, 200},
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{Expected: kvcache.Expected{Prompt: 10_000, Evaluated: 1}}, 1},
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{Evaluated: 7, Expected: kvcache.Expected{Prompt: 100, Evaluated: 50}}, 7},
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{Truncated: true, Expected: kvcache.Expected{Prompt: 100, Evaluated: 50}}, 0},
+		{chat.Usage{PromptTokens: 200}, kvcache.Verdict{}, 0},
+	} {
+		r := start(t, &memory{}, nil)
+		p := plan("s", 1)
+		r.Planned(p)
+		r.Spent(p, c.u, c.v)
+		if got := r.kept()[0].First.EvaluatedTokens; got != c.want {
+			t.Errorf("%+v: %d evaluated, want %d", c.v, got, c.want)
+		}
+	}
+}
+
 func TestHugeAndOddNames(t *testing.T) {
 	r := start(t, &memory{}, func(c *telemetry.Config) {
 		c.Account = func(*turn.Plan) telemetry.Account {

@@ -94,8 +94,26 @@ func TestSavings(t *testing.T) {
 		if s.Tokens != c.tokens || s.Price != c.price || s.Unjudged != c.unjudged || s.Judged+s.Unjudged+len(turns)-r.Modes[0].Lists() != len(turns) {
 			t.Errorf("%s: %+v, want %d tokens, a price of %d, %d not judged", c.name, s, c.tokens, c.price, c.unjudged)
 		}
-		if want := time.Duration(c.tokens) * 10 * time.Millisecond; s.Timed && (s.Time-want).Abs() > time.Millisecond {
-			t.Errorf("%s: %v, want %v at 100 tokens a second", c.name, s.Time, want)
+		if s.Timed && (s.Time > 0) != (c.tokens > 0) {
+			t.Errorf("%s: %d tokens are %v", c.name, s.Tokens, s.Time)
+		}
+	}
+}
+
+// TestTimeFollowsThePace has times by hand: a token costs the more the more stand before it, so the beginning of a prompt is read faster than all of it.
+func TestTimeFollowsThePace(t *testing.T) {
+	for _, c := range []struct {
+		read read
+		took time.Duration
+		want float64 // seconds
+	}{
+		{read{mode: telemetry.Shadow, session: "s", number: 1, prompt: 5100, evaluated: 5100}, 51 * time.Second, 43.37}, // 5,100 tokens cost 11,450, 1,300 cost 1,713
+		{read{mode: telemetry.On, session: "s", number: 1, prompt: 1300, evaluated: 1300}, 6 * time.Second, 34.11},
+	} {
+		c.read.change = func(t *telemetry.Turn) { t.First.PromptDuration = c.took }
+		m := telemetry.Summarize(turnsOf([]read{c.read}), telemetry.Filter{}).Modes[0]
+		if got := m.Saving.Time.Seconds(); math.Abs(got-c.want) > .02 {
+			t.Errorf("%s: %v seconds, want %v", c.read.mode, got, c.want)
 		}
 	}
 }

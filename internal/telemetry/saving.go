@@ -12,33 +12,50 @@ type Saving struct {
 	Unjudged int           // turns with a list whose answer told too little
 	Tokens   int           // not evaluated; below 0 where reading again cost more
 	Price    int           // of them, what was lost on turns whose list changed: at most 0
-	Time     time.Duration // by the pace of each model; 0 where no pace is known
+	Time     time.Duration // by the pace of each model, for the turns whose model's is known
 	Timed    bool          // Time is known
 }
 
-// pace is what a model's answers said in all, for tokens a second.
+// pace is what the first answers of a model's turns said in all.
 type pace struct {
-	tokens int
-	took   time.Duration
+	tokens int           // evaluated
+	cost   float64       // of evaluating them
+	took   time.Duration //
 }
 
-// perSecond is 0 where nothing is known. Few tokens tell nothing: the time is that of starting.
+// minPaced is how many evaluated tokens tell a pace: the time of fewer is that of starting.
+const minPaced = 100
+
+// perSecond is how many tokens were evaluated in a second, 0 where that is not known.
 func (p pace) perSecond() float64 {
-	if p.tokens < 100 || p.took <= 0 {
+	if p.tokens < minPaced || p.took <= 0 {
 		return 0
 	}
 	return float64(p.tokens) / p.took.Seconds()
 }
 
-// paces are those of the models, over all answers that told both tokens and time.
+// perCost is the time of one unit of cost, 0 where that is not known.
+func (p pace) perCost() float64 {
+	if p.tokens < minPaced || p.cost <= 0 {
+		return 0
+	}
+	return float64(p.took) / p.cost
+}
+
+// cost is the time of evaluating the last of so many tokens of a prompt, in tokens at a prompt's beginning. A token looks at all before it, so that later
+// ones take longer: twice as long at 2,048 tokens, as kvcache has it.
+func cost(evaluated, prompt int) float64 {
+	e, p := float64(min(evaluated, prompt)), float64(prompt)
+	return e * (1 + (p-e/2)/2048)
+}
+
+// paces are those of the models.
 func paces(turns []Turn) map[string]pace {
 	all := map[string]pace{}
 	for _, t := range turns {
-		for _, r := range []Reading{t.First, t.Rest} {
-			if r.EvaluatedTokens > 0 && r.PromptDuration > 0 {
-				p := all[t.Model]
-				all[t.Model] = pace{p.tokens + r.EvaluatedTokens, p.took + r.PromptDuration}
-			}
+		if r := t.First; r.EvaluatedTokens > 0 && r.PromptDuration > 0 && !t.Truncated {
+			p := all[t.Model]
+			all[t.Model] = pace{p.tokens + r.EvaluatedTokens, p.cost + cost(r.EvaluatedTokens, r.PromptTokens), p.took + r.PromptDuration}
 		}
 	}
 	return all
@@ -62,12 +79,21 @@ func savings(turns []Turn, paces map[string]pace) Saving {
 		s.Judged++
 		s.Tokens += tokens
 		s.Price += min(0, tokens)
-		if rate := paces[t.Model].perSecond(); rate > 0 {
-			s.Time += time.Duration(float64(tokens) / rate * float64(time.Second))
+		if per := paces[t.Model].perCost(); per > 0 {
+			s.Time += time.Duration(per * t.costSaved(tokens))
 			s.Timed = true
 		}
 	}
 	return s
+}
+
+// costSaved is what so many tokens that are not evaluated save, on a prompt that is shorter by the hidden tools.
+func (t Turn) costSaved(tokens int) float64 {
+	prompt, evaluated := t.First.PromptTokens, min(t.First.EvaluatedTokens, t.First.PromptTokens)
+	if t.Mode == Shadow {
+		return cost(evaluated, prompt) - cost(max(1, evaluated-tokens), max(1, prompt-t.hidden()))
+	}
+	return cost(max(1, evaluated+tokens), prompt+t.hidden()) - cost(evaluated, prompt)
 }
 
 // saved estimates the tokens that the engine did not have to read for the turn's first answer, or would not have had to. last is the turn before it on the
@@ -112,7 +138,7 @@ func (t Turn) hasSaved(last Turn, prompt, evaluated int) (tokens int, ok bool) {
 	block := min(t.VisibleTokens, prompt)
 	read := block - (prompt - evaluated)
 	gap := t.At.Sub(last.At)
-	warm := last.App == t.App && last.OfferedTokens == t.OfferedTokens && gap >= 0 && gap <= session.PrefixIdle
+	warm := last.App == t.App && last.Offered == t.Offered && gap >= 0 && gap <= session.PrefixIdle
 	switch {
 	case 2*read <= block && !t.Changed:
 		return 0, true

@@ -47,7 +47,7 @@ type Account struct {
 type Reading struct {
 	Answers         int
 	PromptTokens    int // the whole prompts
-	EvaluatedTokens int // of them, what was not reused; 0 where the engine tells nothing that it follows from
+	EvaluatedTokens int // of them, what was not reused: as the engine said, as follows from its time, or as was expected; 0 where nothing is known
 	PromptDuration  time.Duration
 }
 

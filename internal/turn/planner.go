@@ -131,6 +131,8 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	}
 	if p.policy.Shadow {
 		plan.Body, plan.shadow = r.Body, true
+		plan.prompt = promptOf(r.Body, r.Chat, plan.Session, plan.state.App) // the engine reads the client's own
+		plan.Expected = p.Prefix.Expect(plan.prompt)
 	}
 	plan.Elapsed = p.Now().Sub(started)
 	if p.Recorder != nil && !plan.Repeated {
@@ -466,6 +468,9 @@ func (p *Planner) observe(key string, called []string, exists func(string) bool)
 	}
 	for _, name := range hidden {
 		p.Recorder.Escaped(state, name)
+	}
+	if m, ok := p.Recorder.(Meter); ok && state.Session != "" {
+		m.Called(state, inArray(state, called, exists), hidden)
 	}
 }
 

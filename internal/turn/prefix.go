@@ -26,6 +26,9 @@ func (p *Planner) answered(plan *Plan, o Outcome) {
 	})
 	if p.Recorder != nil && o.Usage.PromptTokens > 0 {
 		p.Recorder.Answered(plan, verdict)
+		if m, ok := p.Recorder.(Meter); ok {
+			m.Spent(plan, o.Usage, verdict)
+		}
 	}
 }
 
