@@ -25,6 +25,15 @@ func (f *Filter) cross(fate *fate) {
 	}
 }
 
+// dropBridged forgets the bridged calls that still wait: nothing follows an error.
+func (f *Filter) dropBridged() {
+	for i := range f.round.fates {
+		if fate := &f.round.fates[i]; fate.kind == bridged {
+			fate.kind, fate.name, fate.sealed = real, "", true
+		}
+	}
+}
+
 // throughBridge reads the arguments of a bridge call: {"name": …, "arguments": {…}}, the inner ones an object or a string that
 // holds one. Where there are none of that kind, what stands beside the name are the arguments: some models write
 // {"name": "weather", "city": "Paris"}, others "parameters" for "arguments". name is "" where there is none.

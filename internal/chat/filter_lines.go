@@ -222,5 +222,8 @@ func (f *Filter) finishLines(dst []byte) []byte {
 	l.closing = false
 	f.settle(nil, true)
 	dst = f.flushWaiting(dst)
+	if f.round.scan.usage.Failed {
+		f.dropBridged()
+	}
 	return f.finishBridged(dst, nil, noIndex)
 }

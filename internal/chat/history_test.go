@@ -239,3 +239,10 @@ func TestToolChoiceOfEachProtocol(t *testing.T) {
 		t.Errorf("%v of %q", r.Choice, r.ChoiceNames)
 	}
 }
+
+func TestHashOf(t *testing.T) {
+	r := decode(t, chat.Ollama, `{"messages":[{"role":"assistant","content":"so é"},{"content":null,"role":"user"}]}`)
+	if r.Messages[0].Hash != chat.HashOf(chat.RoleAssistant, "so é") || r.Messages[1].Hash != chat.HashOf(chat.RoleUser, "") {
+		t.Error("it is not the hash of a message that says so")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"toolbelt/catalog"
 	"toolbelt/kvcache"
 )
 
@@ -107,6 +108,14 @@ func (h *history) read(at int) int {
 	return end
 }
 
+// HashOf is the Hash of a message of this role that holds this text and no calls.
+func HashOf(role Role, text string) catalog.Hash {
+	buf := append(make([]byte, 9, 9+len(text)), text...)
+	buf[0] = byte(role)
+	binary.LittleEndian.PutUint64(buf[1:], uint64(len(text)))
+	return sha256.Sum256(buf)
+}
+
 // reply takes in a message of the model's, where it belongs to the first answer to the user's last message.
 func (h *history) reply(text []byte, calls int) {
 	if len(h.Users) == 0 || len(h.Replies) == len(h.Users) {
@@ -154,7 +163,7 @@ func (h *history) calls(f *fields) []HistoryCall {
 			arguments = h.args
 		}
 		h.buf = appendCanonical(h.buf, arguments)
-		h.newest = append(h.newest, callSignature(call.Name, textSum(arguments)))
+		h.newest = append(h.newest, callSignature(call.Name, h.Protocol.told(textSum(arguments))))
 	}
 	return calls
 }

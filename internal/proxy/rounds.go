@@ -173,7 +173,7 @@ func (r *rounds) endRound() {
 		r.fail(unreachable(r.x.h.upstream, err))
 	case res.StatusCode != http.StatusOK && r.plain:
 		r.replace(res)
-		r.err = io.EOF
+		r.err, r.outcome.Usage.Done = io.EOF, false
 	case res.StatusCode != http.StatusOK:
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // what was read before a failure is the best there is
 		res.Body.Close()

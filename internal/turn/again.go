@@ -306,6 +306,9 @@ func (p *Planner) unanswered(plan *Plan, held []chat.HiddenCall) {
 	}
 	loader := plan.draft.snapshot.Loader()
 	for _, call := range held {
+		if call.Name == hatch.CallTool { // it names no tool
+			continue
+		}
 		l := loader.Load(call.Arguments)
 		if call.Name == hatch.ToolSearch {
 			l = loader.Search(call.Arguments).Load

@@ -30,31 +30,34 @@ func (d *draft) edits(s session.State) chat.Edits {
 	return e
 }
 
-// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows.
+// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows. Where that message holds nothing else (each round's words are one
+// of their own in Responses), it is left as it is, and the hidden turn stands behind it.
 func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
+	messages := d.request.Chat.Messages
 	said := map[int]string{} // by message
+	behind := map[int]int{}  // messages that hold the words of hidden turns, by the anchor
 	for _, h := range s.Hidden {
 		at, ok := d.locateTurn(h.Anchor)
 		if !ok {
 			continue
 		}
-		turn := chat.HiddenTurn{At: at + 1}
-		if !d.mute {
+		next := at + 1 + behind[at]
+		turn := chat.HiddenTurn{At: next}
+		switch {
+		case h.Said == "" || d.mute:
+		case next < len(messages) && said[next] == "" && messages[next].Hash == chat.HashOf(chat.RoleAssistant, h.Said):
+			behind[at]++
+			turn.At = next + 1
+		default:
 			turn.Text = h.Said
+			said[next] += h.Said
 		}
 		for _, c := range h.Calls {
 			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: c.ID, Name: c.Name, Arguments: []byte(c.Arguments), Result: c.Result})
 		}
 		e.Hidden = append(e.Hidden, turn)
-		if turn.Text != "" {
-			in := at + 1
-			for d.request.Chat.Protocol == chat.Responses && said[in] != "" { // each round's words are a message of their own
-				in++
-			}
-			said[in] += turn.Text
-		}
 	}
-	for at := range d.request.Chat.Messages {
+	for at := range messages {
 		if text := said[at]; text != "" {
 			e.Cut = append(e.Cut, chat.Cut{Message: at, Text: text})
 		}
