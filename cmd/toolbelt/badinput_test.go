@@ -200,7 +200,7 @@ func TestBadInputMessages(t *testing.T) {
 		{"calls of tools no longer sent, arguments as an object", calls("do it ", `{"to":"`+argued+`"}`), []string{"get_weather", "rename_branch"}},
 		{"calls of tools no longer sent, arguments as a string", calls("do that ", quoted(`{"to":"`+argued+`"}`)), []string{"get_weather", "rename_branch"}},
 		{"no messages", `[]`, nil},
-		{"no message of a user", `[{"role":"system","content":"` + said + `"}]`, nil},
+		{"no message of a user", `[{"role":"system","content":"You help."}]`, nil},
 		{"content null", `[{"role":"user","content":null}]`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

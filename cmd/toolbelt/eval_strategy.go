@@ -42,7 +42,10 @@ The choice is kept in the daemon's database for this engine and this very model,
 			if err := f.finish(p, "strategy", report, runErr); err != nil || dryRun || report.Choice == "" {
 				return err
 			}
-			return keepStrategy(cmd, p, f.Engine, f.Model, kvcache.Strategy(report.Choice))
+			if err := keepStrategy(cmd, p, f.Engine, f.Model, kvcache.Strategy(report.Choice)); err != nil {
+				fmt.Fprintf(p.Stderr, "toolbelt: warning: %v\n", err) // the report is whole
+			}
+			return nil
 		},
 	}
 	f.add(cmd, eval.CompactWorkload)

@@ -69,10 +69,10 @@ func TestWhatIsLearnedIsKeptAndErased(t *testing.T) {
 	if table := remembered(t, db, "stats"); !strings.Contains(table, "op7") || strings.Contains(table, "espresso") {
 		t.Errorf("printed %s", table)
 	}
-	if got := remembered(t, db, "erase", "--tool", "op8"); got != "erased 0 examples and 1 habits\n" {
+	if got := remembered(t, db, "erase", "--tool", "op8"); got != "erased 0 examples and 1 habits, 1 runs and 0 learned skills\n" {
 		t.Errorf("erasing op8: %q", got)
 	}
-	if got := remembered(t, db, "erase", "--all"); got != "erased 1 examples and 1 habits\n" {
+	if got := remembered(t, db, "erase", "--all"); got != "erased 1 examples and 1 habits, 1 runs and 0 learned skills\n" {
 		t.Errorf("erasing the rest: %q", got)
 	}
 	if got := remembered(t, db, "stats"); got != "nothing was learned yet\n" {

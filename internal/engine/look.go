@@ -52,7 +52,9 @@ func (p *Prober) merge(ctx context.Context, known Known) kvcache.Facts {
 	}
 	stored, ok, err := p.store.EngineFacts(ctx, p.o.Engine, known.Key)
 	if err != nil {
-		p.o.Log.Warn("what was learned about a model cannot be read", "error", err)
+		if ctx.Err() == nil {
+			p.o.Log.Warn("what was learned about a model cannot be read", "error", err)
+		}
 		return f
 	}
 	if ok {
@@ -62,7 +64,7 @@ func (p *Prober) merge(ctx context.Context, known Known) kvcache.Facts {
 		}
 	}
 	if !ok || f != stored {
-		if err := p.store.SaveEngineFacts(ctx, p.o.Engine, known.Key, f); err != nil {
+		if err := p.store.SaveEngineFacts(ctx, p.o.Engine, known.Key, f); err != nil && ctx.Err() == nil {
 			p.o.Log.Warn("what was learned about a model cannot be kept", "error", err)
 		}
 	}
