@@ -116,9 +116,11 @@ func (p *Planner) plan(d *draft) *Plan {
 	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),
-		threshold: p.policy.Threshold, maxTools: p.policy.MaxTools, state: state, key: d.found.Key, draft: d,
-		exists: func(name string) bool {
-			return slices.ContainsFunc(elements, func(e chat.Element) bool { return e.Key == name })
+		made: made{
+			threshold: p.policy.Threshold, maxTools: p.policy.MaxTools, state: state, key: d.found.Key, draft: d,
+			exists: func(name string) bool {
+				return slices.ContainsFunc(elements, func(e chat.Element) bool { return e.Key == name })
+			},
 		},
 	}
 }

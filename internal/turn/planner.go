@@ -6,9 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"hash/maphash"
-	"math"
 	"slices"
 	"time"
 
@@ -266,66 +264,6 @@ func (p *Planner) floor() selector.Floor {
 	return selector.Floor{Threshold: p.policy.Threshold, Words: p.policy.Words}
 }
 
-// errNothing is an embedder's failure to give vectors that can be compared.
-var errNothing = errors.New("no embedder gave usable vectors")
-
-// embed asks the engine's embedder where the index knows it, and the builtin always: two views see more than one, and where one
-// fails the other decides. An error means that both failed. Without texts there is nothing to ask, and nothing matches.
-func (p *Planner) embed(ctx context.Context, ix *selector.Index, texts []string) (selector.Query, string, error) {
-	q := selector.Query{Texts: texts, Vectors: map[embed.Model][]embed.Vector{}}
-	if len(texts) == 0 {
-		return q, "", nil
-	}
-	name := ""
-	builtin, err := p.Builtin.Embed(ctx, embed.Query, texts)
-	if err == nil && usable(builtin, p.Builtin.Model()) {
-		q.Vectors[p.Builtin.Model()] = builtin
-		name = p.Builtin.Model().Name
-	}
-	if p.Neural != nil && ix.Views() > 1 {
-		vectors, model, err := p.ask(ctx, texts)
-		if err == nil && usable(vectors, model) && ix.Has(model) {
-			q.Vectors[model] = vectors
-			if name != "" {
-				name += "+"
-			}
-			name += model.Name
-		}
-	}
-	if len(q.Vectors) == 0 {
-		return q, "", errNothing
-	}
-	return q, name, nil
-}
-
-// ask asks the engine's embedder, for no longer than the budget: only what waits for others is bounded by it.
-func (p *Planner) ask(ctx context.Context, texts []string) ([]embed.Vector, embed.Model, error) {
-	if p.policy.Budget > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.policy.Budget)
-		defer cancel()
-	}
-	return p.Neural.Query(ctx, texts)
-}
-
-// usable reports whether vectors may be compared: each of the model's length, or nil for a text of nothing, and of unit
-// length. A vector with a NaN, a zero one or a short one is its embedder's failure.
-func usable(vectors []embed.Vector, m embed.Model) bool {
-	for _, v := range vectors {
-		if v == nil {
-			continue
-		}
-		var sum float64
-		for _, x := range v {
-			sum += float64(x) * float64(x)
-		}
-		if len(v) != m.Dim || !(sum > 0.9 && sum < 1.1) {
-			return false
-		}
-	}
-	return len(vectors) > 0
-}
-
 // recall returns the tools that recalled skills require, in rank order, then declared order; after those that the caller named.
 func (p *Planner) recall(d *draft, q selector.Query) []string {
 	required := slices.Clone(d.request.Skills)
@@ -343,135 +281,6 @@ func (p *Planner) recall(d *draft, q selector.Query) []string {
 		required = append(required, r.Procedure.ToolsRequired...)
 	}
 	return required
-}
-
-func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Match, mates []bundles.Mate, skill []string, embedder string) admission.Input {
-	cat := d.snapshot.Catalog()
-	in := admission.Input{
-		Turn:       d.found.State.Turn,
-		Core:       d.ids(d.core),
-		Pins:       d.ids(d.pins()),
-		Hatches:    d.ids(d.found.State.Called),
-		Skill:      d.ids(skill),
-		Matches:    matches,
-		Mates:      mateIDs(mates),
-		Previous:   d.places(),
-		PrefixLost: d.remade,
-		Limits: admission.Limits{
-			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
-			Tokens: d.tokenBudget(),
-			Cost:   func(id catalog.ID) int { return d.rates.ToolTokens(1, cat.Tool(id).Bytes) },
-			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
-		},
-	}
-	if embedder != d.found.State.Embedder {
-		in.Limits.Delta = 0
-	}
-	switch how := p.how(d, d.found.State); {
-	case d.remade:
-	case how == kvcache.Late: // nothing can leave a frozen array, nor the text of a message
-		in.Limits.Overflow = cat.Len()
-	case how == kvcache.Frozen:
-		in.Limits.Newcomer = math.MaxFloat64
-	}
-	if len(in.Previous) == 0 { // a list that exists is never seeded
-		in.Seed = p.seed(d)
-	}
-	return in
-}
-
-// seed is the app's most used tools, then the first of the client's array.
-func (p *Planner) seed(d *draft) []catalog.ID {
-	seed := d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
-	for id := catalog.ID(0); len(seed) < seedTools && int(id) < d.snapshot.Catalog().Len(); id++ {
-		if !slices.Contains(seed, id) && !d.hides(id) {
-			seed = append(seed, id)
-		}
-	}
-	return seed
-}
-
-// hides reports whether the app wants a tool hidden until it is selected or asked for.
-func (d *draft) hides(id catalog.ID) bool {
-	name := d.snapshot.Catalog().Tool(id).Name
-	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
-}
-
-// seedTools is how many tools are shown for want of anything to go by.
-const seedTools = 3
-
-// Commit keeps the plan's list. Call it when the request has been written upstream.
-func (p *Planner) Commit(plan *Plan) {
-	p.Prefix.Sent(plan.prompt)
-	p.Sessions.Commit(plan.key, plan.state)
-	p.arrays.Add(plan.key, plan.exists)
-	if plan.ask.Tools != nil {
-		p.Learner.Asked(plan.key, plan.ask)
-	}
-	if d := plan.draft; p.policy.Off == "" && !d.found.Same && len(d.request.Chat.Users) > 0 {
-		p.Runs.Began(plan.key, runs.Began{App: plan.state.App, Session: plan.Session, Goal: d.request.Chat.Users[len(d.request.Chat.Users)-1], Skills: d.recalled})
-	}
-}
-
-// ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
-func (p *Planner) ObserveSession(id string, called []string) error {
-	key, err := p.newest(id)
-	if err != nil {
-		return err
-	}
-	exists, ok := p.arrays.Get(key)
-	if !ok {
-		exists = func(string) bool { return false } // of an earlier process: the list alone is known
-	}
-	p.observe(key, called, exists)
-	p.Runs.Called(key, callsNamed(called))
-	return nil
-}
-
-// SettleSession notes whether a session's newest turn, which called these tools, did what was asked for. Call it after
-// ObserveSession. An error of kind NotFound names a session that is not known.
-func (p *Planner) SettleSession(id string, called []string, success bool) error {
-	key, err := p.newest(id)
-	if err != nil {
-		return err
-	}
-	if !success && len(called) > 0 {
-		p.Learner.Failed(key, called)
-		p.Runs.Failed(key, called)
-	}
-	p.Runs.Ended(key, success)
-	return nil
-}
-
-func callsNamed(names []string) []runs.Call {
-	calls := make([]runs.Call, len(names))
-	for i, name := range names {
-		calls[i] = runs.Call{Name: name}
-	}
-	return calls
-}
-
-// newest returns the key of a session's newest turn.
-func (p *Planner) newest(id string) (string, error) {
-	key, ok := p.Sessions.Key(id)
-	if !ok {
-		return "", catalog.NewError(catalog.NotFound, "no session "+quote(id)+": it was never seen here, or is too long ago", nil)
-	}
-	return key, nil
-}
-
-func (p *Planner) observe(key string, called []string, exists func(string) bool) {
-	state, hidden := p.Sessions.Observe(key, called, exists)
-	p.Learner.Used(key, called)
-	if p.Recorder == nil {
-		return
-	}
-	for _, name := range hidden {
-		p.Recorder.Escaped(state, name)
-	}
-	if m, ok := p.Recorder.(Meter); ok && state.Session != "" {
-		m.Called(state, inArray(state, called, exists), hidden)
-	}
 }
 
 // querySHA is the log's name for a message: keyed, so that a short one cannot be guessed from it.

@@ -53,18 +53,28 @@ type Plan struct {
 
 	Expected kvcache.Expected // what the request is expected to cost the engine
 
-	draft     *draft
-	prompt    kvcache.Prompt
-	loads     []string // what the model asked for in the round that the plan answers
-	guessed   bool     // hidden tools were shown since a call was dropped
-	reply     string   // what the answer said, where that was words alone; "" before it ended
-	shadow    bool     // the request goes on byte for byte
+	made
+	course
+}
+
+// made is what a plan was made with and from.
+type made struct {
 	threshold float64
 	maxTools  int
+	draft     *draft
 	state     session.State
+	prompt    kvcache.Prompt
 	ask       learn.Ask // what to learn from the outcome; without Tools where nothing was selected
 	key       string    // of the turn; "" where nothing is kept
 	exists    func(name string) bool
+	shadow    bool // the request goes on byte for byte
+}
+
+// course is what became of a plan within its answer.
+type course struct {
+	loads   []string // what the model asked for in the round that the plan answers
+	guessed bool     // hidden tools were shown since a call was dropped
+	reply   string   // what the answer said, where that was words alone; "" before it ended
 }
 
 // Changes is what a plan did to the list, each by name.

@@ -1,0 +1,69 @@
+package turn
+
+import (
+	"math"
+	"slices"
+
+	"toolbelt/bundles"
+	"toolbelt/catalog"
+	"toolbelt/internal/admission"
+	"toolbelt/internal/chat"
+	"toolbelt/kvcache"
+	"toolbelt/selector"
+)
+
+// input is all that admission depends on.
+func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Match, mates []bundles.Mate, skill []string, embedder string) admission.Input {
+	cat := d.snapshot.Catalog()
+	in := admission.Input{
+		Turn:       d.found.State.Turn,
+		Core:       d.ids(d.core),
+		Pins:       d.ids(d.pins()),
+		Hatches:    d.ids(d.found.State.Called),
+		Skill:      d.ids(skill),
+		Matches:    matches,
+		Mates:      mateIDs(mates),
+		Previous:   d.places(),
+		PrefixLost: d.remade,
+		Limits: admission.Limits{
+			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
+			Tokens: d.tokenBudget(),
+			Cost:   func(id catalog.ID) int { return d.rates.ToolTokens(1, cat.Tool(id).Bytes) },
+			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
+		},
+	}
+	if embedder != d.found.State.Embedder {
+		in.Limits.Delta = 0
+	}
+	switch how := p.how(d, d.found.State); {
+	case d.remade:
+	case how == kvcache.Late: // nothing can leave a frozen array, nor the text of a message
+		in.Limits.Overflow = cat.Len()
+	case how == kvcache.Frozen:
+		in.Limits.Newcomer = math.MaxFloat64
+	}
+	if len(in.Previous) == 0 { // a list that exists is never seeded
+		in.Seed = p.seed(d)
+	}
+	return in
+}
+
+// seed is the app's most used tools, then the first of the client's array.
+func (p *Planner) seed(d *draft) []catalog.ID {
+	seed := d.ids(p.Sessions.MostUsed(d.request.Identity.App(), seedTools))
+	for id := catalog.ID(0); len(seed) < seedTools && int(id) < d.snapshot.Catalog().Len(); id++ {
+		if !slices.Contains(seed, id) && !d.hides(id) {
+			seed = append(seed, id)
+		}
+	}
+	return seed
+}
+
+// hides reports whether the app wants a tool hidden until it is selected or asked for.
+func (d *draft) hides(id catalog.ID) bool {
+	name := d.snapshot.Catalog().Tool(id).Name
+	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
+}
+
+// seedTools is how many tools are shown for want of anything to go by.
+const seedTools = 3
