@@ -30,8 +30,8 @@ func (d *draft) edits(s session.State) chat.Edits {
 	return e
 }
 
-// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows. Where that message holds nothing else (each round's words are one
-// of their own in Responses), it is left as it is, and the hidden turn stands behind it.
+// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows. In Responses, where each round's words
+// are a message of their own, that message is left as it is, and the hidden turn stands behind it.
 func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 	messages := d.request.Chat.Messages
 	said := map[int]string{} // by message
@@ -45,7 +45,7 @@ func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 		turn := chat.HiddenTurn{At: next}
 		switch {
 		case h.Said == "" || d.mute:
-		case next < len(messages) && said[next] == "" && messages[next].Hash == chat.HashOf(chat.RoleAssistant, h.Said):
+		case d.request.Chat.Protocol == chat.Responses && next < len(messages) && said[next] == "" && messages[next].Hash == chat.HashOf(chat.RoleAssistant, h.Said):
 			behind[at]++
 			turn.At = next + 1
 		default:

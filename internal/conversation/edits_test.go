@@ -1,0 +1,195 @@
+package conversation_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"toolbelt/internal/chat/edittest"
+	"toolbelt/internal/enginetest"
+)
+
+// undo takes the allowed edits back from what the engine was sent and says what is left that is not the client's, "" for nothing. texts are what
+// the model said in rounds that called tools of the daemon's.
+func undo(a *app, sent, theirs []byte, texts []string) string {
+	family := map[enginetest.Protocol]string{
+		enginetest.NativeChat: "ollama", enginetest.OpenAIChat: "openai", enginetest.Responses: "responses", enginetest.Messages: "anthropic",
+	}[a.protocol]
+	ours := edittest.Ours{
+		Tools: []byte(gjson.GetBytes(theirs, "tools").Raw), Names: []string{loadTools, toolSearch, callTool}, Bridge: callTool, Texts: texts,
+		Appended: map[int]string{},
+	}
+	ours.Tools = []byte(a.tools)
+	after, before := a.visible(sent, texts), a.visible(theirs, nil)
+	if len(after) != len(before) {
+		return fmt.Sprintf("%d messages of the client's became %d", len(before), len(after))
+	}
+	key := a.key()
+	if a.protocol == enginetest.Responses {
+		ours.TextInput = gjson.GetBytes(theirs, key).Type == gjson.String && gjson.GetBytes(sent, key).IsArray()
+	}
+	for i, was := range slices.Backward(before) {
+		now := after[i]
+		switch {
+		case now.role != was.role || len(now.texts) < len(was.texts):
+			return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+		case now.role == "assistant":
+			for k := range slices.Backward(was.texts) {
+				if now.texts[k] == was.texts[k] {
+					continue
+				}
+				if !strings.HasSuffix(was.texts[k], now.texts[k]) {
+					return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+				}
+				at := gjson.GetBytes(sent, now.paths[k])
+				sent = slices.Concat(sent[:at.Index], []byte(a.str(was.texts[k])), sent[at.Index+len(at.Raw):])
+			}
+		default:
+			more, ok := strings.CutPrefix(strings.Join(now.texts, ""), strings.Join(was.texts, ""))
+			if !ok || more != "" && !strings.Contains(more, callTool) {
+				return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+			}
+			if more != "" {
+				ours.Appended[i] = more
+			}
+		}
+	}
+	back, err := sent, error(nil)
+	for more := true; more && err == nil; {
+		now := ours
+		now.Appended, more = lastNotes(ours.Appended)
+		back, err = edittest.Strip(family, back, now)
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case string(back) != string(theirs):
+		return fmt.Sprintf("without the edits it is\n%s\nthe client sent\n%s", back, theirs)
+	}
+	return ""
+}
+
+// lastNotes takes the last note of each message out of the map: a message in parts has one part a note. more: there are others.
+func lastNotes(appended map[int]string) (notes map[int]string, more bool) {
+	const begin = "You have more tools now. Call them with "
+	notes = map[int]string{}
+	for i, text := range appended {
+		at := max(0, strings.LastIndex(text, begin))
+		notes[i] = text[at:]
+		if delete(appended, i); at > 0 {
+			appended[i], more = text[:at], true
+		}
+	}
+	return notes, more
+}
+
+// message is a message's role and texts, and where in the request those of an assistant's stand. Of results of tools in one message the last is told.
+type message struct {
+	role         string
+	texts, paths []string
+}
+
+func (a *app) key() string {
+	if a.protocol == enginetest.Responses {
+		return "input"
+	}
+	return "messages"
+}
+
+// visible are the messages that are not hidden turns.
+func (a *app) visible(body []byte, texts []string) []message {
+	all := gjson.GetBytes(body, a.key())
+	if all.Type == gjson.String {
+		return []message{{role: "user", texts: []string{all.Str}}}
+	}
+	list := all.Array()
+	hidden := a.hidden(list, texts)
+	var out []message
+	for i, m := range list {
+		if !hidden[i] {
+			out = append(out, messageOf(m, fmt.Sprintf("%s.%d.content", a.key(), i)))
+		}
+	}
+	return out
+}
+
+func messageOf(m gjson.Result, path string) message {
+	one := message{role: roleOf(m)}
+	content := m.Get("content")
+	switch {
+	case m.Get("type").Str == "function_call_output":
+		one.texts = []string{m.Get("output").Str}
+	case content.IsArray():
+		parts := content.Array()
+		for k, p := range parts {
+			switch p.Get("type").Str {
+			case "text", "output_text", "input_text":
+				one.texts, one.paths = append(one.texts, p.Get("text").Str), append(one.paths, fmt.Sprintf("%s.%d.text", path, k))
+			case "tool_result":
+				if k == len(parts)-1 {
+					one.texts = []string{p.Get("content").Str}
+				}
+			}
+		}
+	case content.Type == gjson.String:
+		one.texts, one.paths = []string{content.Str}, []string{path}
+	}
+	return one
+}
+
+func roleOf(m gjson.Result) string {
+	switch m.Get("type").Str {
+	case "function_call":
+		return "call"
+	case "function_call_output":
+		return "tool"
+	}
+	return m.Get("role").Str
+}
+
+// isOurs reports whether these are names of calls that the app never made.
+func isOurs(names []string) bool {
+	return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return n != loadTools && n != toolSearch })
+}
+
+// hidden finds the hidden turns.
+func (a *app) hidden(list []gjson.Result, texts []string) []bool {
+	ours := make([]bool, len(list))
+	ids := map[string]bool{}
+	for i, m := range list {
+		var names []string
+		for _, c := range m.Get("tool_calls").Array() {
+			names = append(names, c.Get("function.name").Str)
+		}
+		for _, b := range m.Get("content").Array() {
+			if b.Get("type").Str == "tool_use" {
+				names = append(names, b.Get("name").Str)
+			}
+		}
+		if m.Get("type").Str == "function_call" {
+			names = append(names, m.Get("name").Str)
+		}
+		switch {
+		case !isOurs(names):
+			if m.Get("type").Str == "function_call_output" && ids[m.Get("call_id").Str] {
+				ours[i] = true
+			}
+		case a.protocol == enginetest.Responses:
+			ours[i], ids[m.Get("call_id").Str] = true, true
+			if i > 0 && roleOf(list[i-1]) == "assistant" && slices.Contains(texts, list[i-1].Get("content").Str) {
+				ours[i-1] = true
+			}
+		default:
+			n := len(names)
+			if a.protocol == enginetest.Messages {
+				n = 1
+			}
+			for k := i; k <= i+n && k < len(list); k++ {
+				ours[k] = true
+			}
+		}
+	}
+	return ours
+}

@@ -1,0 +1,89 @@
+package conversation_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"toolbelt/internal/enginetest"
+	"toolbelt/internal/turn"
+	"toolbelt/kvcache"
+)
+
+// conversations is how many a protocol has.
+func conversations() int {
+	switch {
+	case testing.Short():
+		return 30
+	case raceEnabled:
+		return 40
+	}
+	return 300
+}
+
+// aRig is how many conversations share a daemon.
+const aRig = 5
+
+func strategies() []kvcache.Strategy {
+	return []kvcache.Strategy{kvcache.Append, kvcache.Late, kvcache.Rebuild}
+}
+
+func protocols() []enginetest.Protocol {
+	return []enginetest.Protocol{enginetest.NativeChat, enginetest.OpenAIChat, enginetest.Responses, enginetest.Messages}
+}
+
+// randomSetting is a daemon and an engine as they may be.
+func randomSetting(r *rand.Rand, p enginetest.Protocol, n int) setting {
+	set := setting{protocol: p, strategy: strategies()[n%3], split: []int{0, 0, 0, 0, 1, 7, 64, 64, 1000, 1000}[r.IntN(10)], drops: r.IntN(4) == 0, believes: r.IntN(2) == 0}
+	if p != enginetest.NativeChat && n/3%2 == 1 {
+		set.style = enginetest.LlamaCpp
+	}
+	max, search, core := []int{4, 8, 14}[r.IntN(3)], []int{0, 1, 100}[r.IntN(3)], r.IntN(3) == 0
+	set.policy = func(policy *turn.Policy) {
+		policy.MaxTools, policy.ToolSearch = max, search
+		if core {
+			policy.Core = []string{"mail__list", "list_file", "room__open"}
+		}
+	}
+	return set
+}
+
+func TestRandomConversations(t *testing.T) {
+	s := newShelf(t)
+	for i, p := range protocols() {
+		t.Run(string(p), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(i), 6))
+			var catalogues []*catalogue
+			for range 4 {
+				catalogues = append(catalogues, newCatalogue(r, 12+r.IntN(50)))
+			}
+			asked, hidden := 0, 0
+			for n := range conversations() / aRig {
+				rig := s.start(t, randomSetting(r, p, n), nil)
+				c := catalogues[r.IntN(len(catalogues))]
+				for k := range aRig {
+					seed := r.Uint64()
+					talk := rig.talk(rand.New(rand.NewPCG(seed, 0)), fmt.Sprintf("c%dz", n*aRig+k), c, k%2 == 1)
+					talk.changes = k%4 >= 2
+					if wrong := talk.converse(2 + int(seed%7)); wrong != "" {
+						t.Errorf("conversation %d, %+v: %s", n*aRig+k, rig.setting, inBrief(wrong))
+					}
+					asked, hidden = asked+talk.asked, hidden+talk.hidden
+				}
+			}
+			t.Logf("%d requests to the engine, %d of them hidden", asked, hidden)
+			if hidden*10 < asked {
+				t.Errorf("only %d of %d requests were hidden: the test proves little", hidden, asked)
+			}
+		})
+	}
+}
+
+// inBrief is the beginning of a long text; -v shows all of it.
+func inBrief(text string) string {
+	const most = 700
+	if testing.Verbose() || len(text) <= most {
+		return text
+	}
+	return text[:most] + " … (all of it with -v)"
+}
