@@ -34,7 +34,7 @@ func (w *wiring) readAhead(planner *turn.Planner) {
 	}
 	client := engine.Client{Base: w.upstream, HTTP: http.DefaultClient}
 	w.prober = engine.NewProber(client, w.db, w.belief, &w.traffic, engine.Options{
-		Log: w.log, OnLoad: func(model string) { w.reader.Loaded(model) },
+		Log: w.log, Measure: w.cfg.Prefix.Prewarm, OnLoad: func(model string) { w.reader.Loaded(model) },
 	})
 	policy := kvcache.DefaultWarmPolicy()
 	policy.Off = !w.cfg.Prefix.Prewarm || policyOf(w.cfg).Shadow
