@@ -146,6 +146,9 @@ func (f *Filter) Write(dst, p []byte) []byte {
 	return dst
 }
 
+// Done reports whether the engine has said that the round's answer is complete: nothing but its end can follow.
+func (f *Filter) Done() bool { return f.round.scan.usage.Done }
+
 // End says that the round's answer has ended, whole (Verdict.Usage.Done) or broken off.
 func (f *Filter) End() Verdict {
 	switch f.mode {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"toolbelt/internal/chat"
 	"toolbelt/internal/turn"
@@ -21,8 +22,9 @@ type rounds struct {
 	filter *chat.Filter
 	plain  bool // one JSON document: nothing is sent before its end
 
-	raw    []byte // of a plain answer's round, in case that the filter panics
-	broken bool   // the filter panicked: what comes goes on as it is
+	raw    []byte     // of a plain answer's round, in case that the filter panics
+	coming chan piece // a read that is under way; nil: none is
+	broken bool       // the filter panicked: what comes goes on as it is
 	buf    []byte
 	ready  []byte // for the client, from off on
 	off    int
@@ -92,11 +94,54 @@ func (r *rounds) Close() error {
 	return r.res.Body.Close()
 }
 
+// piece is what one read of the engine's answer gave.
+type piece struct {
+	bytes []byte
+	err   error
+}
+
+// endWait is how long the last bytes of an answer that is complete may wait for its end: the client's next request may follow on them at
+// once, and is to find what this answer has called.
+const endWait = 20 * time.Millisecond
+
 // fill takes the next piece of the engine's answer.
 func (r *rounds) fill() {
-	n, err := r.res.Body.Read(r.buf)
-	if n > 0 {
-		r.take(r.buf[:n])
+	var p piece
+	if r.coming != nil {
+		p, r.coming = <-r.coming, nil
+	} else {
+		n, err := r.res.Body.Read(r.buf)
+		p = piece{r.buf[:n], err}
+	}
+	r.handle(p)
+	if r.err != nil || r.broken || r.plain || !r.filter.Done() {
+		return
+	}
+	coming, body := make(chan piece, 1), r.res.Body
+	go func() {
+		buf := make([]byte, 4<<10)
+		n, err := body.Read(buf) // ends with Close at the latest
+		coming <- piece{buf[:n], err}
+	}()
+	select {
+	case p := <-coming:
+		r.handle(p)
+	case <-time.After(endWait):
+		r.coming = coming
+	}
+}
+
+// handle gives the filter what was read. Where the answer has ended, the planner knows of it before the client has its last bytes.
+func (r *rounds) handle(p piece) {
+	if r.handled(p); r.err != nil {
+		r.tell()
+	}
+}
+
+func (r *rounds) handled(p piece) {
+	err := p.err
+	if len(p.bytes) > 0 {
+		r.take(p.bytes)
 	}
 	switch {
 	case err == nil:
