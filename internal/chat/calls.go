@@ -23,14 +23,6 @@ func callSignature(name string, texts uint64) string {
 	return name + "\x00" + strconv.FormatUint(texts, 16)
 }
 
-// told is the sum of a call's texts where answers of the protocol are read that far, else 0.
-func (p Protocol) told(texts uint64) uint64 {
-	if p == Responses || p == Anthropic {
-		return 0
-	}
-	return texts
-}
-
 // textSum sums up the strings in a JSON value, keys included.
 func textSum(b []byte) uint64 {
 	var sum uint64

@@ -161,13 +161,13 @@ func (f *Filter) End() Verdict {
 	r := f.round
 	v := Verdict{ID: r.id, Text: string(wholeRunes(r.text, maxText)), Truncated: r.truncated || len(r.text) > maxText, Ended: r.ended, Usage: r.scan.usage}
 	for i := range r.fates {
-		v.add(f.protocol, &r.scan.calls.all[i], &r.fates[i])
+		v.add(&r.scan.calls.all[i], &r.fates[i])
 	}
 	v.Empty = v.Usage.Done && v.Usage.OutputTokens > 0 && !r.substance && len(r.fates) == 0
 	return v
 }
 
-func (v *Verdict) add(p Protocol, b *building, fate *fate) {
+func (v *Verdict) add(b *building, fate *fate) {
 	switch {
 	case fate.kind == held:
 		v.Held = append(v.Held, HiddenCall{ID: b.id, Name: fate.name, Arguments: unpack(fate.arguments)})
@@ -176,7 +176,7 @@ func (v *Verdict) add(p Protocol, b *building, fate *fate) {
 		if fate.bridged {
 			names, texts = memberNames(fate.arguments, span{0, len(fate.arguments)}), textSum(fate.arguments)
 		}
-		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged, Arguments: names, Texts: p.told(texts)})
+		v.Passed = append(v.Passed, Call{Index: max(b.index, 0), ID: b.id, Name: fate.name, Bridged: fate.bridged, Arguments: names, Texts: texts})
 	}
 }
 

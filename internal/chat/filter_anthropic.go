@@ -17,7 +17,7 @@ func (f *Filter) emitAnthropic(dst []byte, u *unit) ([]byte, outcome) {
 	case "content_block_start":
 		return f.startBlock(dst, u, ed, e)
 	case "content_block_delta":
-		return dst, f.deltaBlock(u, ed, e)
+		return f.deltaBlock(dst, u, ed, e)
 	case "content_block_stop":
 		return f.stopBlock(dst, u, ed, e)
 	case "message_delta", "message_stop":
@@ -57,7 +57,7 @@ func (f *Filter) startBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) (
 			f.arguments(p, b, k.input, true)
 		}
 		p.begins = append([]byte(nil), b...)
-		return dst, outcome{}
+		return f.sendWhole(dst, p), outcome{}
 	}
 	f.place(p, own)
 	p.open = true
@@ -80,12 +80,12 @@ func (f *Filter) startBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) (
 	return dst, o
 }
 
-func (f *Filter) deltaBlock(u *unit, ed *editor, e anthropicEvent) outcome {
+func (f *Filter) deltaBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) ([]byte, outcome) {
 	b, r := ed.b, f.round
 	p := r.part(number(b, e.index, noIndex), nil)
 	if f.fateOf(p) != real {
 		f.arguments(p, b, e.partial, false)
-		return outcome{}
+		return f.sendWhole(dst, p), outcome{}
 	}
 	if p != nil {
 		ed.renumberAs(e.index, p.index)
@@ -93,7 +93,7 @@ func (f *Filter) deltaBlock(u *unit, ed *editor, e anthropicEvent) outcome {
 	if e.text.isString(b) {
 		r.say(e.text.of(b))
 	}
-	return outcome{pass: u.with(ed), substance: filled(b, e.text) || filled(b, e.thinking)}
+	return dst, outcome{pass: u.with(ed), substance: filled(b, e.text) || filled(b, e.thinking)}
 }
 
 func (f *Filter) stopBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) ([]byte, outcome) {
@@ -110,14 +110,14 @@ func (f *Filter) stopBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) ([
 		}
 	}
 	switch f.fateOf(p) {
+	case bridged:
+		dst = f.sendBridged(dst, p)
+		fallthrough
 	case held:
 		if fate := &f.round.fates[p.call]; len(fate.arguments) == 0 && !fate.bridged {
 			fate.arguments = []byte("{}")
 		}
-		return dst, outcome{}
-	case bridged:
-		dst = f.sendBridged(dst, p)
-		if p.open {
+		if p.open { // a bridged call that has been sent
 			dst = append(dst, stopEvent(p.index)...)
 			p.open = false
 		}
@@ -142,30 +142,6 @@ func hasMembers(b []byte, value span) (has bool) {
 		})
 	}
 	return has
-}
-
-// sendBridged sends a bridged call as one, but for its end, if it is the client's.
-func (f *Filter) sendBridged(dst []byte, p *part) []byte {
-	fate := &f.round.fates[p.call]
-	f.cross(fate)
-	if fate.kind == held {
-		return dst
-	}
-	f.pass()
-	f.round.substance, fate.sealed = true, true
-	f.place(p, noIndex)
-	p.open = true
-	e := readAnthropic(p.begins, skipSpace(p.begins, 0))
-	ed := editor{b: p.begins}
-	ed.renumberAs(e.index, p.index)
-	ed.replace(fieldOf(p.begins, e.block, "name"), appendQuoted(nil, fate.name))
-	if input := fieldOf(p.begins, e.block, "input"); input.isObject(p.begins) {
-		ed.replace(input, []byte("{}"))
-	}
-	dst = appendEvent(dst, "content_block_start", ed.apply(nil))
-	data := appendInt([]byte(`{"type":"content_block_delta","index":`), p.index)
-	data = appendQuoted(append(data, `,"delta":{"type":"input_json_delta","partial_json":`...), fate.arguments)
-	return appendEvent(dst, "content_block_delta", append(data, "}}"...))
 }
 
 func stopEvent(index int) []byte {

@@ -86,11 +86,14 @@ func TestFilterAnthropicStream(t *testing.T) {
 			b+blockText(0, "b")+end("end_turn", 6))),
 		"thinking left open before a bridged call": passed(one(a+sse("content_block_start", `"index":0,"content_block":{"type":"thinking","thinking":""}`)+sse("content_block_stop", `"index":0`)+blockUse(1, "b1", "write", `{"p":1.0}`)+end("tool_use", 5),
 			a+sse("content_block_start", `"index":0,"content_block":{"type":"thinking","thinking":""}`)+blockUse(0, "b1", "call_tool", bridge)+sse("content_block_stop", `"index":1`)+end("tool_use", 5)), "write*"),
-		"broken off":          open(text(one("", a+blockText(0, "a")+"event: content_bl"), "a")),
-		"ours, broken off":    open(held(one(a, a+load[:len(load)-len(sse("content_block_stop", `"index":1`))]))),
-		"error in band":       text(one("", a+blockText(0, "a")+sse("error", `"error":{"type":"overloaded_error","message":"no"}`)), "a"),
-		"bridged, then error": one(a+sse("error", `"error":{"type":"overloaded_error","message":"no"}`), a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge), sse("content_block_stop", `"index":0`))+sse("error", `"error":{"type":"overloaded_error","message":"no"}`)),
-		"ours, then error":    held(one(a+sse("error", `"error":{"type":"overloaded_error","message":"no"}`), a+load+sse("error", `"error":{"type":"overloaded_error","message":"no"}`))),
+		"broken off":       open(text(one("", a+blockText(0, "a")+"event: content_bl"), "a")),
+		"ours, broken off": open(held(one(a, a+load[:len(load)-len(sse("content_block_stop", `"index":1`))]))),
+		"error in band":    text(one("", a+blockText(0, "a")+sse("error", `"error":{"type":"overloaded_error","message":"no"}`)), "a"),
+		"bridged, then error": passed(one(a+strings.TrimSuffix(blockUse(0, "b1", "write", `{"p":1.0}`), sse("content_block_stop", `"index":0`))+sse("error", `"error":{"type":"overloaded_error","message":"no"}`),
+			a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge), sse("content_block_stop", `"index":0`))+sse("error", `"error":{"type":"overloaded_error","message":"no"}`)), "write*"),
+		"bridged, half, then error": one(a+sse("error", `"error":{"type":"overloaded_error","message":"no"}`),
+			a+strings.TrimSuffix(blockUse(0, "b1", "call_tool", bridge[:12]), sse("content_block_stop", `"index":0`))+sse("error", `"error":{"type":"overloaded_error","message":"no"}`)),
+		"ours, then error": held(one(a+sse("error", `"error":{"type":"overloaded_error","message":"no"}`), a+load+sse("error", `"error":{"type":"overloaded_error","message":"no"}`))),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 type part struct {
 	kind   string
 	id     []byte // raw JSON; nil where it has none
+	callID []byte // the same of a Responses call's call_id, which is its id where it has no other
 	call   int    // the call that it is; -1: none
 	index  int    // the client's; -1: none yet
 	open   bool   // the client has been told its beginning and not its end
@@ -42,7 +43,7 @@ func (r *partList) begin(index int, p *part) {
 func (r *partList) part(index int, id []byte) *part {
 	if len(id) > 0 {
 		for _, p := range slices.Backward(r.order) {
-			if bytes.Equal(p.id, id) {
+			if bytes.Equal(p.name(), id) {
 				return p
 			}
 		}
@@ -52,6 +53,39 @@ func (r *partList) part(index int, id []byte) *part {
 		return nil
 	}
 	return p
+}
+
+// name returns what events about a part call it: raw JSON, nil where it has no id.
+func (p *part) name() []byte {
+	if len(p.id) > 0 {
+		return p.id
+	}
+	return p.callID
+}
+
+// endedPart finds the part that an item ends, nil where it is unknown. An engine that tells no index may tell the end of all items
+// at the end of the answer: there the newest part counts only if it is the item's call, or neither is one.
+func (r *partList) endedPart(index int, id []byte, trace []int) *part {
+	p := r.part(index, id)
+	if index != noIndex {
+		return p
+	}
+	call := noIndex
+	if len(trace) > 0 {
+		call = trace[0]
+	}
+	if p != nil && p.call == call {
+		return p
+	}
+	if call < 0 {
+		return nil
+	}
+	for _, p := range slices.Backward(r.order) {
+		if p.call == call {
+			return p
+		}
+	}
+	return nil
 }
 
 // fateOf returns what becomes of a part: one that is no call is the client's, and of a call that has been sent whole nothing more goes.
@@ -96,7 +130,7 @@ func (f *Filter) arguments(p *part, b []byte, value span, whole bool) {
 		return
 	}
 	if whole && (value.isString(b) && value.end-value.start > 2 || value.isObject(b)) {
-		fate.arguments = nil
+		fate.arguments, fate.args = nil, balance{}
 	}
 	f.round.gather(fate, b, value)
 }
@@ -108,20 +142,6 @@ func actsOnItself(kind string) bool {
 		return true
 	}
 	return false
-}
-
-// finishParts sends the bridged calls of parts that the engine has not ended.
-func (f *Filter) finishParts(dst []byte) []byte {
-	for _, p := range f.round.order {
-		switch {
-		case f.fateOf(p) != bridged || p.begins == nil:
-		case f.protocol == Anthropic:
-			dst = f.sendBridged(dst, p)
-		default:
-			dst = f.sendBridgedItem(dst, p, p.begins, readResponses(p.begins, skipSpace(p.begins, 0)).item)
-		}
-	}
-	return dst
 }
 
 // appendElement adds raw JSON to the elements of an array, brackets left out.

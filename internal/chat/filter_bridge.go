@@ -25,8 +25,11 @@ func (f *Filter) cross(fate *fate) {
 	}
 }
 
-// dropBridged forgets the bridged calls that still wait: nothing follows an error.
+// dropBridged forgets the bridged calls that still wait, and the ends of those that were sent: nothing follows an error.
 func (f *Filter) dropBridged() {
+	for _, p := range f.round.order {
+		p.open = false
+	}
 	for i := range f.round.fates {
 		if fate := &f.round.fates[i]; fate.kind == bridged {
 			fate.kind, fate.name, fate.sealed = real, "", true

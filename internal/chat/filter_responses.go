@@ -29,7 +29,7 @@ func (f *Filter) emitResponses(dst []byte, u *unit) ([]byte, outcome) {
 		case "response.function_call_arguments.done":
 			f.arguments(p, b, e.full, true)
 		}
-		return dst, outcome{}
+		return f.sendWhole(dst, p), outcome{}
 	}
 	if p != nil {
 		ed.renumberAs(e.index, p.index)
@@ -75,7 +75,7 @@ func (f *Filter) addItem(u *unit, ed *editor, e responsesEvent) outcome {
 	var o outcome
 	if e.item.isObject(b) {
 		i := readItem(b, e.item)
-		p.kind, p.id = i.kind, bytes.Clone(i.id.of(b))
+		p.kind, p.id, p.callID = i.kind, bytes.Clone(i.id.of(b)), bytes.Clone(i.callID.of(b))
 		if len(u.trace) > 0 {
 			p.call = u.trace[0]
 		}
@@ -106,18 +106,22 @@ func (f *Filter) endItem(dst []byte, u *unit, ed *editor, e responsesEvent) ([]b
 	}
 	i := readItem(b, e.item)
 	own := number(b, e.index, noIndex)
-	p := f.round.part(own, i.id.of(b))
+	p := f.round.endedPart(own, i.id.of(b), u.trace)
 	if p == nil && len(u.trace) > 0 { // it was never begun
-		p = &part{kind: i.kind, id: bytes.Clone(i.id.of(b)), call: u.trace[0], index: noIndex}
+		p = &part{kind: i.kind, id: bytes.Clone(i.id.of(b)), callID: bytes.Clone(i.callID.of(b)), call: u.trace[0], index: noIndex}
 		f.round.begin(own, p)
 	}
 	switch f.fateOf(p) {
-	case held:
-		f.arguments(p, b, i.arguments, true)
-		return dst, outcome{}
 	case bridged:
 		f.arguments(p, b, i.arguments, true)
-		return f.sendBridgedItem(dst, p, b, e.item), outcome{}
+		dst = f.sendBridgedItem(dst, p, b, e.item)
+		fallthrough
+	case held:
+		f.arguments(p, b, i.arguments, true)
+		if p.open { // a bridged call that has been sent
+			dst = f.endBridgedItem(dst, p, b, e.item)
+		}
+		return dst, outcome{}
 	}
 	var o outcome
 	if p != nil {
@@ -132,40 +136,14 @@ func (f *Filter) endItem(dst []byte, u *unit, ed *editor, e responsesEvent) ([]b
 	return dst, f.numbered(u, ed, e, o)
 }
 
-// sendBridgedItem sends a bridged call as one. item is the whole one, or the one that began it.
-func (f *Filter) sendBridgedItem(dst []byte, p *part, b []byte, item span) []byte {
-	fate := &f.round.fates[p.call]
-	f.cross(fate)
-	if fate.kind == held {
-		return dst
-	}
-	f.pass()
-	f.round.substance, fate.sealed = true, true
-	f.place(p, noIndex)
-	i := readItem(b, item)
-	write := func(arguments, status string) []byte {
-		text := editor{b: item.of(b)}
-		at := func(s span) span { return span{s.start - item.start, s.end - item.start} }
-		text.replace(at(i.name), appendQuoted(nil, fate.name))
-		text.replace(at(i.arguments), appendQuoted(nil, arguments))
-		text.replace(at(i.status), appendQuoted(nil, status))
-		return text.apply(nil)
-	}
-	arguments := string(fate.arguments)
-	dst = f.appendItemEvent(dst, "response.output_item.added", p, `"item":`, write("", "in_progress"))
-	dst = f.appendItemEvent(dst, "response.function_call_arguments.delta", p, `"delta":`, appendQuoted(nil, arguments))
-	dst = f.appendItemEvent(dst, "response.function_call_arguments.done", p, `"arguments":`, appendQuoted(nil, arguments))
-	return f.appendItemEvent(dst, "response.output_item.done", p, `"item":`, write(arguments, "completed"))
-}
-
 // appendItemEvent writes an event about an item: all but those about the item as a whole name its id.
 func (f *Filter) appendItemEvent(dst []byte, kind string, p *part, key string, value []byte) []byte {
 	data := append([]byte(`{"type":"`), kind...)
 	data = appendInt(append(data, `","sequence_number":`...), f.client.sequence)
 	f.client.sequence++
 	data = appendInt(append(data, `,"output_index":`...), p.index)
-	if key != `"item":` && len(p.id) > 0 {
-		data = append(append(data, `,"item_id":`...), p.id...)
+	if id := p.name(); key != `"item":` && len(id) > 0 {
+		data = append(append(data, `,"item_id":`...), id...)
 	}
 	data = append(append(append(data, ','), key...), value...)
 	return appendEvent(dst, kind, append(data, '}'))

@@ -163,7 +163,7 @@ func (h *history) calls(f *fields) []HistoryCall {
 			arguments = h.args
 		}
 		h.buf = appendCanonical(h.buf, arguments)
-		h.newest = append(h.newest, callSignature(call.Name, h.Protocol.told(textSum(arguments))))
+		h.newest = append(h.newest, callSignature(call.Name, textSum(arguments)))
 	}
 	return calls
 }

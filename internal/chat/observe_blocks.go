@@ -25,6 +25,26 @@ func (c *calls) told(index int, id, name string) int {
 	return at
 }
 
+// took notes the whole arguments of a call that was told; at is its index in all, below 0 for none.
+func (c *calls) took(at int, arguments []byte) {
+	if at < 0 || !isObject(arguments) || len(memberNames(arguments, span{skipSpace(arguments, 0), len(arguments)})) == 0 {
+		return // an empty object stands at the beginning of a stream's
+	}
+	b := &c.all[at]
+	b.raw, b.tooMuch = nil, false
+	b.keep(arguments)
+}
+
+// grew notes a piece of the arguments of the latest call that was told with this index.
+func (c *calls) grew(index int, piece []byte) {
+	for i := len(c.all) - 1; i >= 0; i-- {
+		if c.all[i].index == index {
+			c.all[i].keep(piece)
+			return
+		}
+	}
+}
+
 // responsesEvent is where things stand in an event of OpenAI's Responses, or in a plain answer, which is its response.
 type responsesEvent struct {
 	kind                                                 string
@@ -167,7 +187,10 @@ func (s *Scanner) observeResponses(b []byte, at int) {
 
 func (s *Scanner) observeItem(b []byte, item span, index int) {
 	if i := readItem(b, item); i.kind == "function_call" {
-		s.calls.told(index, i.callID.text(b), i.name.text(b))
+		at := s.calls.told(index, i.callID.text(b), i.name.text(b))
+		if i.arguments.isString(b) && i.arguments.end-i.arguments.start > len(`""`) {
+			s.calls.took(at, unquote(i.arguments.of(b)))
+		}
 	}
 }
 
@@ -288,6 +311,9 @@ func (s *Scanner) observeAnthropic(b []byte, at int) {
 	if e.block.isObject(b) {
 		s.observeBlock(b, e.block, number(b, e.index, 0))
 	}
+	if e.partial.isString(b) {
+		s.calls.grew(number(b, e.index, 0), unquote(e.partial.of(b)))
+	}
 	if !e.message.isObject(b) {
 		return
 	}
@@ -317,6 +343,9 @@ func (s *Scanner) observeAnthropic(b []byte, at int) {
 
 func (s *Scanner) observeBlock(b []byte, block span, index int) {
 	if k := readContentBlock(b, block); k.kind == "tool_use" {
-		s.calls.told(index, k.id.text(b), k.name.text(b))
+		at := s.calls.told(index, k.id.text(b), k.name.text(b))
+		if k.input.isObject(b) {
+			s.calls.took(at, k.input.of(b))
+		}
 	}
 }
