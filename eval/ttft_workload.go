@@ -203,7 +203,7 @@ func (t *talk) answer(turn WorkTurn) {
 // callMessages are a call without arguments and its result. Ollama's protocol has no ids, and arguments that are an object.
 func callMessages(api, name, result string, n int) []json.RawMessage {
 	type object = map[string]any
-	call, done := object{}, object{}
+	var call, done object
 	if api == OpenAIAPI {
 		id := "call_" + strconv.Itoa(n)
 		call = object{"role": "assistant", "content": "", "tool_calls": []object{{"id": id, "type": "function", "function": object{"name": name, "arguments": "{}"}}}}
