@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -214,32 +213,16 @@ func valueOf(environ []string, name string) string {
 
 func (f *recallFlags) write(report *eval.RecallReport, p Process) error {
 	if f.Out != "" {
-		if err := f.writeOut(report, f.path(p, f.Out)); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+		if err := written(f.path(p, f.Out), map[string]func(io.Writer) error{
+			"recall.json": func(w io.Writer) error { return printJSON(w, report) },
+			"recall.md":   report.WriteMarkdown,
+			"recall.html": report.WriteHTML,
+		}); err != nil {
+			return err
 		}
 	}
 	if f.JSON {
 		return printJSON(p.Stdout, report)
 	}
 	return report.WriteTable(p.Stdout)
-}
-
-func (f *recallFlags) writeOut(report *eval.RecallReport, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for name, write := range map[string]func(*os.File) error{
-		"recall.json": func(w *os.File) error { return printJSON(w, report) },
-		"recall.md":   func(w *os.File) error { return report.WriteMarkdown(w) },
-		"recall.html": func(w *os.File) error { return report.WriteHTML(w) },
-	} {
-		file, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(write(file), file.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }

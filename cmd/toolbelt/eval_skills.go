@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -78,8 +77,11 @@ func (f *skillsFlags) run(ctx context.Context, p Process) error {
 	report, runErr := eval.Skills(ctx, sets, f.Options)
 	progress.end()
 	if f.Out != "" {
-		if err := f.writeOut(report, f.path(p, f.Out)); err != nil {
-			return fmt.Errorf("writing the report: %w", err)
+		if err := written(f.path(p, f.Out), map[string]func(io.Writer) error{
+			"skills.json": func(w io.Writer) error { return printJSON(w, report) },
+			"skills.md":   report.WriteMarkdown,
+		}); err != nil {
+			return err
 		}
 	}
 	if f.JSON {
@@ -133,23 +135,4 @@ func (f *skillsFlags) check(p Process) (sets []*eval.Dataset, err error) {
 		sets = append(sets, own)
 	}
 	return sets, nil
-}
-
-func (f *skillsFlags) writeOut(report *eval.SkillsReport, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for name, write := range map[string]func(*os.File) error{
-		"skills.json": func(w *os.File) error { return printJSON(w, report) },
-		"skills.md":   func(w *os.File) error { return report.WriteMarkdown(w) },
-	} {
-		file, err := os.Create(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(write(file), file.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
