@@ -247,7 +247,7 @@ func (m *Manager) Load(key string, names []string) {
 	s.Called = slices.Clone(s.Called)
 	s.Loads++
 	for _, name := range names {
-		if !slices.Contains(s.Called, name) && !slices.ContainsFunc(s.List, func(v Visible) bool { return v.Name == name }) {
+		if !slices.Contains(s.Called, name) && !s.Lists(name) {
 			s.Called = append(s.Called, name)
 		}
 	}
@@ -263,7 +263,7 @@ func (s State) withCalls(called []string, exists func(string) bool) (next State,
 	next.List = slices.Clone(s.List)
 	next.Called = slices.Clone(s.Called)
 	for _, name := range called {
-		if i := slices.IndexFunc(next.List, func(v Visible) bool { return v.Name == name }); i >= 0 {
+		if i := next.Place(name); i >= 0 {
 			next.List[i].Used = s.Turn
 			used = append(used, name)
 			continue
@@ -291,12 +291,12 @@ func (s State) withUses(noted State) State {
 	}
 	s.List = slices.Clone(s.List)
 	for _, old := range noted.List {
-		if i := slices.IndexFunc(s.List, func(v Visible) bool { return v.Name == old.Name }); i >= 0 {
+		if i := s.Place(old.Name); i >= 0 {
 			s.List[i].Used = max(s.List[i].Used, old.Used)
 		}
 	}
 	for _, name := range noted.Called {
-		if !slices.Contains(s.Called, name) && !slices.ContainsFunc(s.List, func(v Visible) bool { return v.Name == name }) {
+		if !slices.Contains(s.Called, name) && !s.Lists(name) {
 			s.Called = append(slices.Clone(s.Called), name)
 		}
 	}

@@ -66,6 +66,14 @@ func (s State) HasOwn(name string) bool {
 	return slices.ContainsFunc(s.Own, func(o Own) bool { return o.Name == name })
 }
 
+// Place returns a name's index in the list, -1 where it is not there.
+func (s State) Place(name string) int {
+	return slices.IndexFunc(s.List, func(v Visible) bool { return v.Name == name })
+}
+
+// Lists reports whether the list has a name.
+func (s State) Lists(name string) bool { return s.Place(name) >= 0 }
+
 // Array returns the names of the list that the tools array holds, in the order sent: those that a note brought are left out. The slice is the caller's.
 func (s State) Array() []string {
 	names := make([]string, 0, len(s.List))

@@ -76,7 +76,7 @@ func (p *Plan) Account() Account {
 // inArray are the names that are tools of the client's, each once.
 func inArray(s session.State, called []string, exists func(string) bool) (names []string) {
 	for _, name := range called {
-		listed := slices.ContainsFunc(s.List, func(v session.Visible) bool { return v.Name == name })
+		listed := s.Lists(name)
 		if (listed || exists(name)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -72,8 +72,9 @@ func (p *Planner) Again(ctx context.Context, plan *Plan, r Round) (*Plan, error)
 			next.Tools = append(next.Tools, Tool{Name: v.Name, Reason: v.Reason})
 		}
 	}
-	next.Body = d.render(state)
-	p.expect(d, &next)
+	body, sent := d.render(state)
+	next.Body = body
+	p.expect(d, &next, sent)
 	for _, what := range next.loads {
 		p.recordLoad(&next, what)
 	}
@@ -103,17 +104,7 @@ func (p *Planner) answer(d *draft, plan *Plan, r Round) {
 		turn.Anchor = d.anchor(last)
 	}
 	for _, call := range r.Held {
-		var wanted asked
-		switch call.Name {
-		case hatch.ToolSearch:
-			s := loader.Search(call.Arguments)
-			wanted = asked{s.Load, s.AnswerLate}
-		case hatch.CallTool: // it names no tool
-			wanted.answer = func(_, _, _ []string) string { return hatch.Unnamed }
-		default:
-			l := loader.Load(call.Arguments)
-			wanted = asked{l, l.AnswerLate}
-		}
+		wanted := ask(loader, call)
 		inArray, told, hidden := p.load(d, plan, wanted.load, late)
 		turn.Tools = append(turn.Tools, told...)
 		turn.Calls = append(turn.Calls, session.HiddenCall{
@@ -147,12 +138,25 @@ type asked struct {
 	answer func(visible, late, hidden []string) string
 }
 
+// ask finds what a call of one of our tools asks for.
+func ask(loader *hatch.Loader, call chat.HiddenCall) asked {
+	switch call.Name {
+	case hatch.ToolSearch:
+		s := loader.Search(call.Arguments)
+		return asked{s.Load, s.AnswerLate}
+	case hatch.CallTool: // it names no tool
+		return asked{answer: func(_, _, _ []string) string { return hatch.Unnamed }}
+	}
+	l := loader.Load(call.Arguments)
+	return asked{l, l.AnswerLate}
+}
+
 // load makes visible what was asked for: what was named in any case, other members of a group as far as the cap and the budget allow. It returns
 // what the array has now, what the answer has to define, and what stayed hidden.
 func (p *Planner) load(d *draft, plan *Plan, l hatch.Load, late bool) (visible, told, hidden []string) {
 	state := &plan.state
 	listed := func(name string) int {
-		return slices.IndexFunc(state.List, func(v session.Visible) bool { return v.Name == name })
+		return state.Place(name)
 	}
 	room := p.policy.MaxTools + p.policy.Overflow - len(state.List)
 	named := len(l.Named)
@@ -195,7 +199,7 @@ func (d *draft) fits(s session.State, name string) bool {
 // showAll makes everything visible that fits, in the client's order, and takes our tools away: the model has asked often enough.
 func (p *Planner) showAll(d *draft, s *session.State) {
 	for _, e := range d.request.Chat.Elements {
-		known := slices.ContainsFunc(s.List, func(v session.Visible) bool { return v.Name == e.Key })
+		known := s.Lists(e.Key)
 		if !known && d.fits(*s, e.Key) {
 			s.List = append(s.List, session.Visible{Name: e.Key, Reason: session.Hatch, Admitted: s.Turn})
 		}
@@ -221,7 +225,7 @@ func (p *Planner) likeliest(ctx context.Context, d *draft, s session.State) []st
 		if len(names) == guesses {
 			break
 		}
-		if !slices.ContainsFunc(s.List, func(v session.Visible) bool { return v.Name == name }) && d.fits(s, name) {
+		if !s.Lists(name) && d.fits(s, name) {
 			names = append(names, name)
 		}
 	}
@@ -291,7 +295,7 @@ var callInText = regexp.MustCompile(`"name"\s*:\s*"([^"\\]{1,128})"`)
 func (p *Planner) spoken(plan *Plan, text string) []string {
 	var names []string
 	for _, m := range callInText.FindAllStringSubmatch(text, 16) {
-		hidden := !slices.ContainsFunc(plan.state.List, func(v session.Visible) bool { return v.Name == m[1] })
+		hidden := !plan.state.Lists(m[1])
 		if hidden && plan.state.HasList() && plan.exists(m[1]) && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}
@@ -309,10 +313,7 @@ func (p *Planner) unanswered(plan *Plan, held []chat.HiddenCall) {
 		if call.Name == hatch.CallTool { // it names no tool
 			continue
 		}
-		l := loader.Load(call.Arguments)
-		if call.Name == hatch.ToolSearch {
-			l = loader.Search(call.Arguments).Load
-		}
+		l := ask(loader, call).load
 		p.Sessions.Load(plan.key, l.Named)
 		p.recordLoad(plan, l.Bundle)
 	}

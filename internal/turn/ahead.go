@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 
 	"toolbelt/catalog"
 	"toolbelt/internal/chat"
@@ -82,8 +81,13 @@ func (d *draft) ahead(s session.State, n int, prompt kvcache.Prompt) (Ahead, boo
 	if err != nil {
 		return Ahead{}, false
 	}
+	return Ahead{Key: aheadKey(body), Model: d.request.Chat.Model, Body: body, Prompt: prompt, Spoken: true}, true
+}
+
+// aheadKey names what a request makes the engine hold.
+func aheadKey(body []byte) string {
 	sum := sha256.Sum256(body)
-	return Ahead{Key: hex.EncodeToString(sum[:8]), Model: d.request.Chat.Model, Body: body, Prompt: prompt, Spoken: true}, true
+	return hex.EncodeToString(sum[:8])
 }
 
 // App is the opaque id of the app whose request it is.
@@ -99,8 +103,7 @@ func ReadAhead(path string, body []byte) (Ahead, error) {
 	if err != nil {
 		return Ahead{}, err
 	}
-	sum := sha256.Sum256(body)
-	return Ahead{Key: hex.EncodeToString(sum[:8]), Model: r.Model, Body: body, Prompt: promptOf(body, r, "begin", "")}, nil
+	return Ahead{Key: aheadKey(body), Model: r.Model, Body: body, Prompt: promptOf(body, r, "begin", "")}, nil
 }
 
 // Draft plans a message that is still being written, as what would follow the answer to p, and keeps nothing. a reads the conversation and the answer with the list that the
@@ -124,7 +127,7 @@ func (p *Planner) Draft(ctx context.Context, plan *Plan, text string) (a Ahead, 
 		return Ahead{}, nil, err
 	}
 	for _, t := range drafted.Tools {
-		if !slices.ContainsFunc(plan.state.List, func(v session.Visible) bool { return v.Name == t.Name }) {
+		if !plan.state.Lists(t.Name) {
 			added = append(added, t.Name)
 		}
 	}

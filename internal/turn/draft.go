@@ -34,6 +34,7 @@ type draft struct {
 // begin settles how the session's list is kept, where it is made from nothing or anew.
 func (d *draft) begin(p *Planner) {
 	s := &d.found.State
+	d.remade = p.lost(d) || s.Policy != p.under
 	if d.remade || !s.HasList() {
 		*s = s.Forget()
 		s.Strategy = string(p.ready(d))

@@ -135,30 +135,35 @@ func (d *draft) anchored() bool {
 	return d.found.State.Announced()
 }
 
-// render writes the request as the engine is to see it. Where what is ours has no place in it, it goes without, and the state says so.
-func (d *draft) render(s *session.State) []byte {
-	body, err := chat.Apply(d.request.Body, d.request.Chat, d.edits(*s))
+// render writes the request as the engine is to see it, and returns what it changed. Where what is ours has no place in it, it goes without, and the state says so.
+func (d *draft) render(s *session.State) ([]byte, chat.Edits) {
+	apply := func() ([]byte, chat.Edits, error) {
+		e := d.edits(*s)
+		body, err := chat.Apply(d.request.Body, d.request.Chat, e)
+		return body, e, err
+	}
+	body, e, err := apply()
 	if err == nil {
-		return body
+		return body, e
 	}
 	if d.mute = true; len(s.Hidden) > 0 { // the app has not what was said before a call, or not in one piece
-		if body, err = chat.Apply(d.request.Body, d.request.Chat, d.edits(*s)); err == nil {
-			return body
+		if body, e, err = apply(); err == nil {
+			return body, e
 		}
 	}
 	*s = s.Forget()
-	if body, err = chat.Apply(d.request.Body, d.request.Chat, d.edits(*s)); err == nil {
-		return body
+	if body, e, err = apply(); err == nil {
+		return body, e
 	}
 	s.Own = nil
-	return chat.Render(d.request.Body, d.request.Chat, s.Array())
+	return chat.Render(d.request.Body, d.request.Chat, s.Array()), d.edits(*s)
 }
 
 // bring makes tools visible that the list lacks: in the array, or as text in the newest message.
 func (p *Planner) bring(d *draft, s *session.State, names []string, why session.Reason) (brought []string) {
 	late := p.how(d, *s) == kvcache.Late && !d.forced() && d.newest() >= 0
 	for _, name := range names {
-		if !d.has(name) || slices.ContainsFunc(s.List, func(v session.Visible) bool { return v.Name == name }) {
+		if !d.has(name) || s.Lists(name) {
 			continue
 		}
 		s.List = append(s.List, session.Visible{Name: name, Reason: why, Admitted: s.Turn, Late: late})

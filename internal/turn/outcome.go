@@ -48,13 +48,14 @@ func (p *Planner) finish(d *draft) *Plan {
 	if news := d.unannounced(late); len(news) > 0 {
 		d.announce(&plan.state, news)
 	}
-	plan.Body = d.render(&plan.state)
+	body, sent := d.render(&plan.state)
+	plan.Body = body
 	for _, v := range plan.state.List {
 		if v.Name[0] != 0 {
 			plan.Tools = append(plan.Tools, Tool{v.Name, v.Reason, plan.Scores[v.Name]})
 		}
 	}
-	p.expect(d, plan)
+	p.expect(d, plan, sent)
 	return plan
 }
 
@@ -62,7 +63,7 @@ func (p *Planner) finish(d *draft) *Plan {
 func (d *draft) unannounced(late []string) []string {
 	var news []string
 	for _, name := range late {
-		if !slices.ContainsFunc(d.found.State.List, func(v session.Visible) bool { return v.Name == name }) {
+		if !d.found.State.Lists(name) {
 			news = append(news, name)
 		}
 	}
@@ -74,7 +75,7 @@ func (d *draft) list(plan *Plan, array, late []string, reasons map[string]sessio
 	list := make([]session.Visible, 0, len(array)+len(late))
 	for i, key := range slices.Concat(array, late) {
 		v := session.Visible{Name: key, Admitted: plan.Turn, Reason: session.Pin}
-		if at := slices.IndexFunc(d.found.State.List, func(old session.Visible) bool { return old.Name == key }); at >= 0 {
+		if at := d.found.State.Place(key); at >= 0 {
 			v = d.found.State.List[at]
 		}
 		v.Late = i >= len(array)
@@ -182,18 +183,19 @@ func (p *Planner) unchanged(d *draft) *Plan {
 	}
 	state.Called = nil
 	for _, e := range d.request.Chat.Elements {
-		if !e.Selectable() && !d.served(e) && !slices.ContainsFunc(state.List, func(v session.Visible) bool { return v.Name == e.Key }) {
+		if !e.Selectable() && !d.served(e) && !state.Lists(e.Key) {
 			state.List = append(state.List, session.Visible{Name: e.Key, Reason: session.Pin, Admitted: plan.Turn})
 		}
 	}
 	plan.Repeated = d.found.Same && len(plan.Admitted) == 0
 	plan.Embedder = state.Embedder
-	plan.Body = d.render(state)
+	body, sent := d.render(state)
+	plan.Body = body
 	for _, v := range state.List {
 		if v.Name[0] != 0 && plan.exists(v.Name) {
 			plan.Tools = append(plan.Tools, Tool{Name: v.Name, Reason: v.Reason})
 		}
 	}
-	p.expect(d, plan)
+	p.expect(d, plan, sent)
 	return plan
 }

@@ -159,7 +159,6 @@ func (p *Planner) draft(r Request) *draft {
 	}
 	d.search = r.Chat.ToolSearch != "" && r.Answers && p.policy.LoadTools && !d.has(hatch.ToolSearch)
 	d.budget = p.room(d)
-	d.remade = p.lost(d) || d.found.State.Policy != p.under
 	return d
 }
 
@@ -294,12 +293,12 @@ func (p *Planner) querySHA(users []string) string {
 }
 
 // expect fills in what follows from the plan's edits: our tools that are there, and what the request is expected to cost the engine.
-func (p *Planner) expect(d *draft, plan *Plan) {
+func (p *Planner) expect(d *draft, plan *Plan, sent chat.Edits) {
 	plan.Own = nil
 	for _, o := range plan.state.Own {
 		plan.Own = append(plan.Own, o.Name)
 	}
-	plan.prompt = d.prompt(d.edits(plan.state))
+	plan.prompt = d.prompt(sent)
 	plan.Expected = p.Prefix.Expect(plan.prompt)
 	if plan.PrefixKept = plan.Expected.Kept; p.Prefix == (noPrefix{}) {
 		plan.PrefixKept = kvcache.PrefixTokens(d.found.State.Array(), plan.state.Array(), d.tokens)
