@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// sameAgain is a turn that needs nothing new.
-func sameAgain(n int) string {
-	return fmt.Sprintf("Thank you, good (%d).", n+1)
+// sameAgain is a turn that needs nothing new: the same is asked for once more.
+func sameAgain(opening WorkTurn, n int) string {
+	return fmt.Sprintf("And again: %s (%d)", opening.User, n+1)
 }
 
 // floorRounds is how often a second turn is taken in one trial, and its floor.
@@ -53,7 +53,7 @@ func (s *scene) playFirst(ctx context.Context, variant string) ([]Step, error) {
 	if s.openingOnly {
 		return []Step{first}, nil
 	}
-	two := asking{name: "turn2", at: s.Recorded, text: sameAgain(0), messages: talk.say(sameAgain(0)), tools: one.tools}
+	two := asking{name: "turn2", at: s.Recorded, text: sameAgain(opening, 0), messages: talk.say(sameAgain(opening, 0)), tools: one.tools}
 	second, _, err := s.ask(ctx, two)
 	return []Step{first, second}, err
 }
@@ -79,7 +79,8 @@ func (s *scene) playOurs(ctx context.Context, daemon *Daemon, one asking, talk *
 			}
 		}
 		talk.messages = slices.Clone(before)
-		second, sent, err := s.ask(ctx, asking{name: "turn2", daemon: daemon, text: sameAgain(n), messages: talk.say(sameAgain(n)), tools: s.w.Tools})
+		text := sameAgain(s.first(), n)
+		second, sent, err := s.ask(ctx, asking{name: "turn2", daemon: daemon, text: text, messages: talk.say(text), tools: s.w.Tools})
 		if err != nil {
 			return nil, err
 		}
