@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"toolbelt/catalog"
 	"toolbelt/embed"
+	"toolbelt/internal/behind"
 	"toolbelt/selector"
 )
 
@@ -48,15 +48,8 @@ type Learner struct {
 	arrays   *lru.Cache[catalog.Hash, map[catalog.Hash]catalog.ID]
 	bindings *lru.Cache[place, *binding]
 	memories atomic.Pointer[map[string]*memory] // by app
-
-	closing sync.RWMutex // held for reading while something is enqueued
-	closed  bool
-	jobs    chan func()
-	dropped atomic.Int64
-	done    sync.WaitGroup
-	cancel  context.CancelFunc
-
-	book *book // of the goroutine
+	queue    *behind.Queue[*book]
+	cancel   context.CancelFunc // of the chores
 }
 
 // turn is one turn whose outcome is waited for. All but ask belongs to the Learner's goroutine.
@@ -91,117 +84,44 @@ func New(ctx context.Context, cfg Config) (*Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedding the background requests: %w", err)
 	}
-	l := &Learner{cfg: cfg, jobs: make(chan func(), maxQueued)}
+	l := &Learner{cfg: cfg}
 	l.pending, _ = lru.New[string, *turn](maxPending) // fails for sizes below 1 only, as do the others
 	l.arrays, _ = lru.New[catalog.Hash, map[catalog.Hash]catalog.ID](maxArrays)
 	l.bindings, _ = lru.New[place, *binding](maxArrays)
 	l.memories.Store(&map[string]*memory{})
-	l.book = newBook(l, background)
-	if err := l.book.load(ctx); err != nil {
+	b := newBook(l, background)
+	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
 	work, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	l.done.Go(func() { l.work(work) })
+	l.queue = behind.New(behind.Config[*book]{
+		State: b,
+		Size:  maxQueued,
+		Often: behind.Chore[*book]{Every: syncEvery, Do: func(b *book) {
+			b.sync(work)
+			b.refill(work)
+		}},
+		Seldom:   behind.Chore[*book]{Every: ageEvery, Do: (*book).age},
+		Log:      cfg.Log,
+		Full:     "more is used than can be learned at once: some uses are passed over",
+		Panicked: "learning from use panicked",
+	})
 	return l, nil
 }
 
 // Close learns what is waiting, writes it and stops.
 func (l *Learner) Close() {
-	l.closing.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.jobs)
-		l.cancel()
-	}
-	l.closing.Unlock()
-	l.done.Wait()
-}
-
-func (l *Learner) work(ctx context.Context) {
-	soon, daily := time.NewTicker(syncEvery), time.NewTicker(ageEvery)
-	defer soon.Stop()
-	defer daily.Stop()
-	l.book.age()
-	for {
-		select {
-		case job, ok := <-l.jobs:
-			if !ok {
-				return
-			}
-			l.survive(job)
-		case <-soon.C:
-			l.survive(func() {
-				l.book.sync(ctx)
-				l.book.refill(ctx)
-			})
-		case <-daily.C:
-			l.survive(l.book.age)
-		}
-	}
-}
-
-// survive does a piece of work whose panic must not end the program: nothing depends on learning.
-func (l *Learner) survive(work func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			l.cfg.Log.Error("learning from use panicked", "panic", v)
-		}
-	}()
-	work()
-}
-
-// enqueue reports whether the job will be done.
-func (l *Learner) enqueue(job func()) bool {
-	l.closing.RLock()
-	defer l.closing.RUnlock()
-	if l.closed {
-		return false
-	}
-	select {
-	case l.jobs <- job:
-		return true
-	default:
-		if l.dropped.Add(1) == 1 {
-			l.cfg.Log.Warn("more is used than can be learned at once: some uses are passed over")
-		}
-		return false
-	}
+	l.cancel()
+	l.queue.Close()
 }
 
 // Flush returns when all that was told before it is learned and written. The error is ctx's.
-func (l *Learner) Flush(ctx context.Context) error {
-	done := make(chan struct{})
-	for !l.enqueue(func() { close(done) }) {
-		if l.isClosed() {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (l *Learner) isClosed() bool {
-	l.closing.RLock()
-	defer l.closing.RUnlock()
-	return l.closed
-}
+func (l *Learner) Flush(ctx context.Context) error { return l.queue.Do(ctx, func(*book) {}) }
 
 // Sync reads again what another process erased. The Learner does so itself every few seconds.
 func (l *Learner) Sync(ctx context.Context) error {
-	if l.enqueue(func() { l.book.sync(ctx) }) {
-		return l.Flush(ctx)
-	}
-	return nil
+	return l.queue.Do(ctx, func(b *book) { b.sync(ctx) })
 }
 
 // Recall returns what was learned that bears on the ask. Cost: a dot product an example of the app and embedder; the first time an array
@@ -250,14 +170,14 @@ func (l *Learner) Asked(key string, a Ask) {
 // Used learns that the turn called these tools. A turn that was not noted, or is too long ago, is passed over.
 func (l *Learner) Used(key string, called []string) {
 	if t, ok := l.pending.Get(key); ok && len(called) > 0 {
-		l.enqueue(func() { l.book.used(t, called) })
+		l.queue.Tell(func(b *book) { b.used(t, called) })
 	}
 }
 
 // Failed learns that what the turn called came to nothing with these tools. Tools that it did not call are passed over.
 func (l *Learner) Failed(key string, tools []string) {
 	if t, ok := l.pending.Get(key); ok && len(tools) > 0 {
-		l.enqueue(func() { l.book.failed(t, tools) })
+		l.queue.Tell(func(b *book) { b.failed(t, tools) })
 	}
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"toolbelt/catalog"
+	"toolbelt/internal/behind"
 )
 
 const (
@@ -34,13 +34,8 @@ type Config struct {
 
 // Recorder makes runs of what it is told. Its methods never wait for a disk. Safe for concurrent use.
 type Recorder struct {
-	cfg Config
-
-	closing sync.RWMutex // held for reading while something is enqueued
-	closed  bool
-	events  chan func(*ledger)
-	dropped atomic.Int64
-	done    sync.WaitGroup
+	cfg   Config
+	queue *behind.Queue[*ledger]
 }
 
 // New returns a Recorder, whose work in the background ends with Close. Runs that an earlier process left open stay so: nobody saw how they ended.
@@ -57,94 +52,32 @@ func New(cfg Config) *Recorder {
 	if cfg.KeepRuns == 0 {
 		cfg.KeepRuns = 100_000
 	}
-	r := &Recorder{cfg: cfg, events: make(chan func(*ledger), maxQueued)}
-	l := newLedger(cfg)
-	r.done.Go(func() { r.work(l) })
-	return r
-}
-
-func (r *Recorder) work(l *ledger) {
-	minute, hour := time.NewTicker(tickEvery), time.NewTicker(pruneEvery)
-	defer minute.Stop()
-	defer hour.Stop()
-	r.survive(l, (*ledger).prune)
-	for {
-		select {
-		case event, ok := <-r.events:
-			if !ok {
-				r.survive(l, (*ledger).closeAll)
-				return
-			}
-			r.survive(l, event)
-		case <-minute.C:
-			r.survive(l, (*ledger).closeIdle)
-		case <-hour.C:
-			r.survive(l, (*ledger).prune)
-		}
-	}
-}
-
-// survive does a piece of work whose panic must not end the program: nothing depends on observing.
-func (r *Recorder) survive(l *ledger, work func(*ledger)) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.cfg.Log.Error("observing a run panicked", "panic", v)
-		}
-	}()
-	work(l)
+	return &Recorder{cfg, behind.New(behind.Config[*ledger]{
+		State:    newLedger(cfg),
+		Size:     maxQueued,
+		Often:    behind.Chore[*ledger]{Every: tickEvery, Do: (*ledger).closeIdle},
+		Seldom:   behind.Chore[*ledger]{Every: pruneEvery, Do: (*ledger).prune},
+		Last:     (*ledger).closeAll,
+		Log:      cfg.Log,
+		Full:     "more is called than can be observed at once: some runs are passed over",
+		Panicked: "observing a run panicked",
+	})}
 }
 
 // note has an event worked on, as of now.
 func (r *Recorder) note(event func(*ledger)) {
 	now := r.cfg.Now()
-	r.tell(func(l *ledger) {
+	r.queue.Tell(func(l *ledger) {
 		l.at = now
 		event(l)
 	})
 }
 
-// tell reports whether the event will be worked on.
-func (r *Recorder) tell(event func(*ledger)) bool {
-	r.closing.RLock()
-	defer r.closing.RUnlock()
-	if r.closed {
-		return false
-	}
-	select {
-	case r.events <- event:
-		return true
-	default:
-		if r.dropped.Add(1) == 1 {
-			r.cfg.Log.Warn("more is called than can be observed at once: some runs are passed over")
-		}
-		return false
-	}
-}
-
 // Close ends the runs under way, writes what is waiting and stops.
-func (r *Recorder) Close() {
-	r.closing.Lock()
-	if !r.closed {
-		r.closed = true
-		close(r.events)
-	}
-	r.closing.Unlock()
-	r.done.Wait()
-}
+func (r *Recorder) Close() { r.queue.Close() }
 
 // Flush returns when all that was told before it is written, or lost for an error that the log has. The error is ctx's.
-func (r *Recorder) Flush(ctx context.Context) error {
-	done := make(chan struct{})
-	if !r.tell(func(*ledger) { close(done) }) {
-		return nil
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (r *Recorder) Flush(ctx context.Context) error { return r.queue.Do(ctx, func(*ledger) {}) }
 
 // Began tells that a turn began, by its key; a key that is known is a repeat and changes nothing. The run before it in the session has
 // ended, unless this message only says "go on".
@@ -200,10 +133,7 @@ func cut(text string, n int) string {
 		}
 		text = text[:n]
 	}
-	if !utf8.ValidString(text) {
-		return string([]rune(text))
-	}
-	return text
+	return strings.ToValidUTF8(text, "?") // a sign of one byte: it stays within n
 }
 
 // erased reports whether a write was refused since something was erased.
