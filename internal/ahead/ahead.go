@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"toolbelt/internal/hop"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 )
@@ -53,6 +54,10 @@ const (
 	maxSlots = 8
 )
 
+// maxKeptBytes is the largest body of a conversation that is kept to be read again: about a million tokens of text, more than a local engine holds. The
+// largest are those with pictures, at several times their size for each model.
+const maxKeptBytes = 4 << 20
+
 // Reader decides what is read ahead. Safe for concurrent use; Run does the work.
 type Reader struct {
 	Config
@@ -77,7 +82,7 @@ type slot struct {
 // New returns a Reader that knows nothing yet.
 func New(cfg Config) *Reader {
 	r := &Reader{Config: cfg, slots: map[string]*slot{}}
-	r.sender = &sender{upstream: cfg.Upstream, loaded: cfg.Loaded, belief: cfg.Belief, client: &http.Client{}, prompts: map[string]kvcache.Prompt{}}
+	r.sender = &sender{upstream: cfg.Upstream, loaded: cfg.Loaded, belief: cfg.Belief, client: &http.Client{Transport: hop.NewTransport()}, prompts: map[string]kvcache.Prompt{}}
 	r.warmer = kvcache.NewWarmer(cfg.Quiet, r.sender, cfg.Policy, cfg.Now)
 	return r
 }
@@ -154,6 +159,10 @@ func (r *Reader) Answered(p *turn.Plan, path string, header http.Header) {
 	if r.Policy.Off {
 		return
 	}
+	if p.Bytes() > maxKeptBytes {
+		r.forget(p.Model())
+		return
+	}
 	next, ok := p.Next()
 	if !ok {
 		return
@@ -175,6 +184,15 @@ func (r *Reader) Answered(p *turn.Plan, path string, header http.Header) {
 	if fresh && !begin.Spoken && r.Store != nil {
 		b := Beginning{App: p.App(), Model: begin.Model, Path: path, Body: begin.Body, At: s.at}
 		go r.save(b)
+	}
+}
+
+// forget drops the conversation under way with a model: the engine goes on with one that is not kept.
+func (r *Reader) forget(model string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.slots[model]; s != nil {
+		s.next, s.plan = turn.Ahead{}, nil
 	}
 }
 

@@ -35,6 +35,7 @@ func rules() map[string]rule {
 	return map[string]rule{
 		"catalog":            {},
 		"internal/behind":    {},
+		"internal/hop":       {},
 		"embed":              {may: []string{"catalog"}},
 		"selector":           {may: nouns},
 		"bundles":            {may: []string{"catalog"}},
@@ -54,9 +55,9 @@ func rules() map[string]rule {
 		"internal/telemetry": {may: []string{"kvcache", "internal/behind", "internal/chat", "internal/session", "internal/turn"}},
 		"internal/loaderlog": {may: []string{"kvcache", "internal/session", "internal/turn"}},
 		"internal/ingest":    {may: serving},
-		"internal/ahead":     {may: []string{"catalog", "kvcache", "internal/chat", "internal/turn"}, tests: []string{"embed", "internal/ingest", "internal/session"}},
+		"internal/ahead":     {may: []string{"catalog", "kvcache", "internal/chat", "internal/hop", "internal/turn"}, tests: []string{"embed", "internal/ingest", "internal/session"}},
 		"internal/sqlite":    {may: []string{"catalog", "embed", "kvcache", "skills", "skills/runs", "internal/ahead", "internal/learn", "internal/session", "internal/telemetry"}},
-		"internal/proxy":     {may: serving},
+		"internal/proxy":     {may: append([]string{"internal/hop"}, serving...)},
 		"internal/sidecar":   {may: append([]string{"skills/runs", "skills/skillmd", "skills/synth", "internal/ahead"}, serving...)},
 		"eval":               {may: append([]string{"skills/runs", "skills/synth", "internal/ingest"}, serving...)},
 
@@ -84,7 +85,7 @@ func testPackages() map[string]rule {
 
 // everything is what the command wires together.
 func everything() []string {
-	return append([]string{"config", "eval", "skills/runs", "skills/skillmd", "skills/synth", "internal/ahead", "internal/engine", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite", "internal/telemetry"}, serving...)
+	return append([]string{"config", "eval", "skills/runs", "skills/skillmd", "skills/synth", "internal/ahead", "internal/engine", "internal/hop", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite", "internal/telemetry"}, serving...)
 }
 
 // file is what one Go file imports of this module.

@@ -19,6 +19,7 @@ import (
 
 	"toolbelt/catalog"
 	"toolbelt/internal/chat"
+	"toolbelt/internal/hop"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
@@ -78,7 +79,7 @@ type Handler struct {
 	quiet      *log.Logger // of ReverseProxy: stream and fail say in sentences what it would say
 	door       door
 	loop       loop
-	transport  *http.Transport
+	transport  *hop.Transport
 	buffers    bufferPool
 
 	editLimit int64
@@ -108,7 +109,7 @@ func New(cfg Config, planner Planner, own http.Handler, logger *slog.Logger) (*H
 		quiet:      log.New(io.Discard, "", 0),
 		door:       newDoor(cfg.Token, cfg.Hosts),
 		loop:       newLoop(cfg.Instance),
-		transport:  newTransport(),
+		transport:  hop.NewTransport(),
 		editLimit:  orDefault(cfg.EditLimitBytes, DefaultEditLimitBytes),
 		traffic:    cfg.Traffic,
 		held:       semaphore.NewWeighted(orDefault(cfg.HeldLimitBytes, DefaultHeldLimitBytes)),

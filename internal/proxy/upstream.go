@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -14,25 +13,8 @@ import (
 	"toolbelt/catalog"
 )
 
-// Times of the connection to the engine. There is none for its answer: a first token may take minutes.
-const (
-	dialTimeout     = 5 * time.Second
-	lookupTimeout   = 2 * time.Second
-	continueTimeout = time.Second
-	idleTimeout     = 90 * time.Second
-	idlePerHost     = 128
-)
-
-func newTransport() *http.Transport {
-	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		DisableCompression:    true,
-		MaxIdleConnsPerHost:   idlePerHost,
-		IdleConnTimeout:       idleTimeout,
-		TLSHandshakeTimeout:   dialTimeout,
-		ExpectContinueTimeout: continueTimeout,
-	}
-}
+// lookupTimeout is how long the resolver may take for the engine's name.
+const lookupTimeout = 2 * time.Second
 
 // ParseUpstream reads an engine's address as Ollama reads OLLAMA_HOST: a URL, host:port, a bare host or
 // ":port". The port is 11434 without a scheme, 80 or 443 with one. An unspecified host (0.0.0.0, [::]) is an address to listen
