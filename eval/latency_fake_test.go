@@ -226,7 +226,7 @@ func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.proxy.ServeHTTP(w, r)
 	d.mu.Lock()
 	d.answers++
-	fmt.Fprintf(&d.log, "TOOL_LOADER {\"turn\": 1}\n2026-01-01 %d INFO TOOL_LOADER_PREFIX {\"evaluated_expected\": 30, \"evaluated\": 31}\n", d.answers)
+	fmt.Fprintf(&d.log, "TOOL_LOADER {\"turn\": 1}\n2026-01-01 %d INFO TOOL_LOADER_PREFIX {\"evaluated_expected\": 60, \"evaluated\": 61}\n", d.answers)
 	d.mu.Unlock()
 }
 

@@ -66,7 +66,7 @@ func TestTheHarnessFindsWhatAPrefixCacheDoes(t *testing.T) {
 				t.Errorf("topics, append: %d requests, %d without a needed tool", c.Requests, c.Missing)
 			}
 			if c := cellOf(t, report, "turn2_same", "append", "daemon"); exact && (c.Foretold == nil || c.Foretold.Of != c.Trials || c.Foretold.Right != c.Trials) {
-				t.Errorf("foretold %+v in %d trials: the daemon said 30 tokens, which is within 32 of %d", c.Foretold, c.Trials, *c.Evaluated)
+				t.Errorf("foretold %+v in %d trials: the daemon said 60 tokens, which is within 32 of %d", c.Foretold, c.Trials, *c.Evaluated)
 			}
 			if c := cellOf(t, report, "turn2_one_new", "append", "hand"); c.Requests != 10 || c.Trials != 10 {
 				t.Errorf("%d tools were added, want each of the 10 that the list of 6 leaves", c.Requests)
