@@ -27,6 +27,8 @@ type Serve struct {
 	Token    Secret   // what clients must present, "" for none
 	Hosts    []string // further Host names that the door accepts: "name" or "*.name", lower case, without a port
 	Tools    string   // file with the sidecar's catalog, "" for none
+
+	Grace time.Duration // for answers under way when the daemon is told to stop, 0 to 1 h
 }
 
 // Mode is what the proxy does with its plans.
@@ -79,6 +81,7 @@ type Prefix struct {
 type Skills struct {
 	Dir        string // a folder of SKILL.md files that is kept in the library; "" for none
 	Writer     string // chat model of the engine that words what was learned; "" for none
+	Body       bool   // the model is told what recalled skills say
 	KeepValues bool   // of the arguments of observed calls; otherwise only their names are kept
 }
 

@@ -135,7 +135,7 @@ func (l *loader) variables() error {
 		key := strings.ToLower(strings.TrimPrefix(name, prefix))
 		s, ok := known[key]
 		switch {
-		case name == prefix+"CONFIG":
+		case name == prefix+"CONFIG" || isScripts(name):
 			return "", nil
 		case !ok || name != variable(key):
 			l.warn(name + " is set, but there is no such setting" + suggestion(key, variable))
@@ -153,6 +153,15 @@ func (l *loader) variables() error {
 		func(key string) Origin { return Origin{Environment, variable(key)} })
 	sort.Strings(l.from.Warnings)
 	return err
+}
+
+// isScripts reports whether a variable is read by the scripts that build, test and measure, not by the program.
+func isScripts(name string) bool {
+	switch name {
+	case prefix + "ENGINE_DIR", prefix + "NODE_DIR", prefix + "PYTHON_DIR":
+		return true
+	}
+	return strings.HasPrefix(name, prefix+"TEST_")
 }
 
 func (l *loader) warn(sentence string) { l.from.Warnings = append(l.from.Warnings, sentence) }

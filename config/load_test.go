@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Config{
-		Serve:     config.Serve{Listen: "127.0.0.1:11435", Upstream: "http://127.0.0.1:11434"},
+		Serve:     config.Serve{Listen: "127.0.0.1:11435", Upstream: "http://127.0.0.1:11434", Grace: 30 * time.Second},
 		Selection: config.Selection{Mode: config.On, Memory: true, Threshold: config.DefaultThreshold, MaxTools: 14, Budget: 150 * time.Millisecond, Learn: true, LoadTools: true, ToolSearch: 100},
 		Prefix:    config.Prefix{Strategy: config.AutoStrategy, Prewarm: true},
 		Embed:     config.Embed{Kind: config.Auto, Deadline: 120 * time.Millisecond},
@@ -102,6 +102,7 @@ upstream: https://box:8443/engine/
 token: 0123
 hosts: [Chat.Lan, "*.lab", 10.0.0.7]
 db: data/tools.db
+grace: 2m
 log: DEBUG
 tools: ~/tools.json
 mode: shadow
@@ -113,6 +114,7 @@ strategy: Late
 prewarm: no
 skills_dir: ~/skills
 skill_writer: qwen3:4b
+skill_body: on
 keep_values: yes
 tau: 1.5
 max_tools: 20
@@ -134,13 +136,13 @@ embed_deadline: 500ms
 	}
 	dir := filepath.Dir(from.File)
 	want := config.Config{
-		Serve: config.Serve{Listen: "[::1]:0", Upstream: "https://box:8443/engine/", Token: "0123", Hosts: []string{"chat.lan", "*.lab", "10.0.0.7"}, Tools: filepath.Join(dir, "tools.json")},
+		Serve: config.Serve{Listen: "[::1]:0", Upstream: "https://box:8443/engine/", Token: "0123", Hosts: []string{"chat.lan", "*.lab", "10.0.0.7"}, Tools: filepath.Join(dir, "tools.json"), Grace: 2 * time.Minute},
 		Selection: config.Selection{Mode: config.Shadow, Threshold: 1.5, MaxTools: 20, Budget: time.Second, ToolSearch: 40,
 			Core: []string{"read_file", "天气", "read_file.v2"},
 			Bundles: []bundles.Bundle{{Name: "files", Description: "the disk", Members: []string{"read_file", "write_file"}},
 				{Name: "web", Members: []string{"fetch"}}}},
 		Prefix: config.Prefix{Strategy: config.Late},
-		Skills: config.Skills{Dir: filepath.Join(dir, "skills"), Writer: "qwen3:4b", KeepValues: true},
+		Skills: config.Skills{Dir: filepath.Join(dir, "skills"), Writer: "qwen3:4b", Body: true, KeepValues: true},
 		Embed:  config.Embed{Kind: config.OpenAI, Model: "text-embedding-3-small", URL: "https://api.example.com/v1", Key: "sk-1", Deadline: 500 * time.Millisecond},
 		Store:  config.Store{Path: filepath.Join(dir, "data", "tools.db")},
 		Log:    config.Log{Level: slog.LevelDebug},
@@ -160,6 +162,7 @@ func TestBadValues(t *testing.T) {
 		"listen":         {"11435", "127.0.0.1", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:-1", "a b:1", "http://127.0.0.1:1"},
 		"hosts":          {"a,http://b", "a:80", "*", "a.*"},
 		"log":            {"loud", "1"},
+		"grace":          {"30", "-1s", "2h", "long"},
 		"mode":           {"maybe", "2", "shadows"},
 		"memory":         {"maybe", "2", "-1", "yess"},
 		"learn":          {"maybe"},
@@ -167,6 +170,7 @@ func TestBadValues(t *testing.T) {
 		"tool_search":    {"on", "-1", "100001", "x"},
 		"strategy":       {"best", "1", "frozen"},
 		"prewarm":        {"maybe"},
+		"skill_body":     {"maybe"},
 		"keep_values":    {"maybe"},
 		"tau":            {"x", "NaN", "+Inf", "-inf", "-0.1", "20.01", "1e400", "3,5"},
 		"max_tools":      {"x", "0", "-1", "1001", "14.5", "1e1", "99999999999999999999"},

@@ -148,24 +148,24 @@ func (r *CostReport) list(w *Workload) {
 func (r *CostReport) WriteTable(w io.Writer) error { return r.page().writeText(w) }
 
 // WriteMarkdown writes the report as a Markdown document.
-func (r *CostReport) WriteMarkdown(w io.Writer) error { return r.page().writeMarkdown(w) }
+func (r *CostReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMarkdown(w) }
 
 // WriteHTML writes the report as one page.
-func (r *CostReport) WriteHTML(w io.Writer) error { return r.page().writeHTML(w) }
+func (r *CostReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
-func (r *CostReport) page() latencyPage {
-	p := latencyPage{Title: "What tools cost in prompt tokens", Partial: r.Partial, Notes: r.Notes}
+func (r *CostReport) page() Page {
+	p := Page{Title: "What tools cost in prompt tokens", Partial: r.Partial, Notes: r.Notes}
 	p.Settings = fmt.Sprintf("%s at %s, catalog %s of %d tools; tokens by the engine's own count. Without tools the request has %s tokens, the words around a list are %s.",
 		r.Model, r.Engine, r.Catalog, r.Tools, orDash("", r.Empty), orDash("", r.Preamble))
-	lists := latencyTable{Title: "Lists", Head: []string{"list", "tools", "tokens"}}
+	lists := Table{Title: "Lists", Head: []string{"list", "tools", "tokens"}}
 	for _, l := range r.Lists {
 		lists.Rows = append(lists.Rows, []string{l.Name, strconv.Itoa(l.Tools), orWhy(l.Tokens, l.Why)})
 	}
-	tools := latencyTable{Title: "Tools", Head: []string{"tool", "bytes", "tokens"}}
+	tools := Table{Title: "Tools", Head: []string{"tool", "bytes", "tokens"}}
 	for _, t := range r.PerTool {
 		tools.Rows = append(tools.Rows, []string{t.Name, strconv.Itoa(t.Bytes), orWhy(t.Tokens, t.Why)})
 	}
-	p.Tables = []latencyTable{lists, tools}
+	p.Tables = []Table{lists, tools}
 	return p
 }
 

@@ -20,7 +20,7 @@ type Player struct {
 	Options      map[string]any // sent with every request
 	Engine       *Ollama        // the engine itself, made cold before each run
 	Recorder     *Recorder      // stands in front of the engine, behind the client under test
-	Progress     func(string)   // told what is about to be done; may be nil
+	Progress     func(string)   // told what is about to be done, and every 15 s that it goes on, one call at a time; may be nil
 }
 
 // Run is one conversation played once.
@@ -42,13 +42,11 @@ type Turn struct {
 // fails. Each turn costs one request; the answer is thrown away, so that both ways see the same history.
 func (p *Player) Play(ctx context.Context, way string, client *Ollama) (Run, error) {
 	run := Run{Way: way}
-	p.tell("%s: unloading and loading %s, so that nothing of the prompt is cached", way, p.Model)
-	if err := p.Engine.Cold(ctx, p.Model, p.Options); err != nil {
+	if err := p.cold(ctx, way); err != nil {
 		return run, err
 	}
 	for i, scripted := range p.Conversation.Turns {
-		p.tell("%s: turn %d of %d", way, i+1, len(p.Conversation.Turns))
-		timing, err := client.Chat(ctx, ChatRequest{
+		timing, err := p.ask(ctx, client, fmt.Sprintf("%s: turn %d of %d", way, i+1, len(p.Conversation.Turns)), ChatRequest{
 			Model:    p.Model,
 			Messages: p.Conversation.Messages(i),
 			Tools:    p.Conversation.Tools,

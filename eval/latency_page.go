@@ -12,25 +12,25 @@ import (
 //go:embed latency.html.tmpl
 var latencyTemplate string
 
-// latencyPage is a report on times in a form that all its formats are written from.
-type latencyPage struct {
+// Page is a report of tables and pictures in a form that all its formats are written from. Titles, what is said about tables, and their heads are plain words.
+type Page struct {
 	Title    string
 	Settings string
 	Partial  string // why it is not complete; "" where it is
 	Charts   []chart
-	Tables   []latencyTable
+	Tables   []Table
 	Notes    []string
 }
 
-// latencyTable is one table. A row may be shorter than the head; its last cell then takes the rest of the line.
-type latencyTable struct {
+// Table is one table. A row may be shorter than the head; its last cell then takes the rest of the line.
+type Table struct {
 	Title, About string
 	Head         []string
 	Rows         [][]string
 }
 
 // Span is how many columns the i-th cell of a row takes.
-func (t latencyTable) Span(row []string, i int) int {
+func (t Table) Span(row []string, i int) int {
 	if i == len(row)-1 {
 		return len(t.Head) - i
 	}
@@ -38,7 +38,7 @@ func (t latencyTable) Span(row []string, i int) int {
 }
 
 // writeText writes the page for a terminal.
-func (p latencyPage) writeText(w io.Writer) error {
+func (p Page) writeText(w io.Writer) error {
 	var out strings.Builder
 	fmt.Fprintln(&out, p.Settings)
 	for _, t := range p.Tables {
@@ -76,8 +76,8 @@ func aligned(out io.Writer, head []string, rows [][]string) error {
 	return nil
 }
 
-// writeMarkdown writes the page as a Markdown document.
-func (p latencyPage) writeMarkdown(w io.Writer) error {
+// WriteMarkdown writes the page as a Markdown document.
+func (p Page) WriteMarkdown(w io.Writer) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n", p.Title, markdown(p.Settings))
 	if p.Partial != "" {
@@ -107,8 +107,8 @@ func (p latencyPage) writeMarkdown(w io.Writer) error {
 	return err
 }
 
-// writeHTML writes the page as one file that needs nothing else.
-func (p latencyPage) writeHTML(w io.Writer) error {
+// WriteHTML writes the page as one file that needs nothing else.
+func (p Page) WriteHTML(w io.Writer) error {
 	t, err := template.New("latency").Parse(latencyTemplate)
 	if err != nil {
 		return fmt.Errorf("reading the page's template: %w", err)

@@ -25,6 +25,7 @@ type SkillsOptions struct {
 	Folds     int    // of cross-validation
 	ByGroup   bool   // what belongs to one group is learnt or tested as a whole, not only what belongs to one conversation
 	Seed      uint64 // of the folds
+	Ways      int    // to part a set, with seeds that follow each other, over which all figures are taken together; 0: one
 	Floor     skills.Floor
 	Recalled  int // procedures a turn, at most
 	Synthesis synth.Options
@@ -43,6 +44,8 @@ func (o SkillsOptions) Valid() error {
 		return invalid("the cap is %d: it must be from 1 to %d", o.Cap, mostK)
 	case o.Folds < 2 || o.Folds > 100:
 		return invalid("folds is %d: it must be from 2 to 100", o.Folds)
+	case o.Ways < 0 || o.Ways > 1000:
+		return invalid("%d ways to part a set: it must be from 1 to 1000", o.Ways)
 	case !(o.Floor > 0 && o.Floor < 1000):
 		return invalid("the floor is %v: it must be a height over 0, such as %v", o.Floor, skills.DefaultFloor)
 	case o.Recalled < 1 || o.Recalled > 16:
@@ -65,7 +68,7 @@ type SkillsRow struct {
 	Set        string  `json:"set"`
 	Embedder   string  `json:"embedder"`
 	Tools      int     `json:"tools"`
-	Turns      int     `json:"turns"`      // with a needed tool
+	Turns      int     `json:"turns"`      // with a needed tool, each counted once for every way to part the set
 	Jobs       int     `json:"jobs"`       // of those, with at least the steps of a procedure
 	Procedures float64 `json:"procedures"` // learned, mean over folds
 	Runs       float64 `json:"runs"`       // that they were learned from, mean over folds
@@ -77,6 +80,7 @@ type SkillsRow struct {
 	All     Gain     `json:"all_turns"`
 	OfJobs  Gain     `json:"job_turns"`
 	Harmed  float64  `json:"harmed"`            // share of turns on which a needed tool is visible without memory and not with it
+	Worst   float64  `json:"harmed_worst"`      // the same in that way to part the set in which it is largest
 	Harming []string `json:"harming,omitempty"` // ids of those, the first few
 }
 
@@ -112,6 +116,7 @@ type SkillsSettings struct {
 	Folds    int           `json:"folds"`
 	ByGroup  bool          `json:"by_group"`
 	Seed     uint64        `json:"seed"`
+	Ways     int           `json:"ways"`
 	Floor    float64       `json:"floor"`
 	Recalled int           `json:"skills_a_turn"`
 	Embedder string        `json:"embedder"`
@@ -130,7 +135,7 @@ func Skills(ctx context.Context, sets []*Dataset, o SkillsOptions) (*SkillsRepor
 		o.Progress = func(string, int, int) {}
 	}
 	report.Settings = SkillsSettings{
-		Cases: o.Cases, Cap: o.Cap, Folds: o.Folds, ByGroup: o.ByGroup, Seed: o.Seed, Floor: float64(o.Floor), Recalled: o.Recalled,
+		Cases: o.Cases, Cap: o.Cap, Folds: o.Folds, ByGroup: o.ByGroup, Seed: o.Seed, Ways: max(1, o.Ways), Floor: float64(o.Floor), Recalled: o.Recalled,
 		Embedder: o.Embedders.name(), Learning: o.Synthesis,
 	}
 	stop := func(what string, err error) (*SkillsReport, error) {
@@ -205,14 +210,26 @@ func skillsOf(ctx context.Context, d *Dataset, o SkillsOptions) (SkillsRow, erro
 	}
 	defer b.close()
 	j := &jobbing{bench: b, options: o, row: SkillsRow{Set: d.Name, Embedder: o.Embedders.name(), Tools: len(d.Tools)}}
-	folds := foldsOf(d, o)
-	for i, f := range folds {
-		if err := j.fold(ctx, f); err != nil {
-			return j.row, err
-		}
-		step("folds measured")(i+1, len(folds))
+	ways := max(1, o.Ways)
+	if d.Name == RepeatedName {
+		ways = 1 // they are parted as they say themselves
 	}
-	return j.finish(len(folds)), nil
+	all := 0
+	for way := range ways {
+		parting := o
+		parting.Seed += uint64(way)
+		folds := foldsOf(d, parting)
+		harmed, turns := j.harmed, j.row.Turns
+		for i, f := range folds {
+			if err := j.fold(ctx, f); err != nil {
+				return j.row, err
+			}
+			step("folds measured")(way*len(folds)+i+1, ways*len(folds))
+		}
+		all += len(folds)
+		j.row.Worst = max(j.row.Worst, float64(j.harmed-harmed)/float64(max(1, j.row.Turns-turns)))
+	}
+	return j.finish(all), nil
 }
 
 // jobbing is one set under way.

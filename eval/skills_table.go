@@ -18,12 +18,12 @@ func (r SkillsRow) columns() []string {
 	return []string{
 		r.Set, fmt.Sprint(r.Tools), fmt.Sprint(r.Turns), fmt.Sprint(r.Jobs), fmt.Sprintf("%.1f", r.Procedures), fmt.Sprintf("%.3f", r.Recalled),
 		share(r.Precision), fmt.Sprintf("%.3f", r.Coverage), fmt.Sprintf("%.3f", r.OfJobs.Without), fmt.Sprintf("%.3f", r.OfJobs.With), share(r.OfJobs.Closed),
-		fmt.Sprintf("%.3f", r.All.Without), fmt.Sprintf("%.3f", r.All.With), share(r.All.Closed), fmt.Sprintf("%.4f", r.Harmed),
+		fmt.Sprintf("%.3f", r.All.Without), fmt.Sprintf("%.3f", r.All.With), share(r.All.Closed), fmt.Sprintf("%.4f", r.Harmed), fmt.Sprintf("%.4f", r.Worst),
 	}
 }
 
 func skillsHeads() []string {
-	return []string{"SET", "TOOLS", "TURNS", "JOBS", "SKILLS", "RECALLED", "PRECISION", "COVERAGE", "JOBS WITHOUT", "WITH", "CLOSED", "ALL WITHOUT", "WITH", "CLOSED", "HARMED"}
+	return []string{"SET", "TOOLS", "TURNS", "JOBS", "SKILLS", "RECALLED", "PRECISION", "COVERAGE", "JOBS WITHOUT", "WITH", "CLOSED", "ALL WITHOUT", "WITH", "CLOSED", "HARMED", "WORST"}
 }
 
 // WriteTable writes the report for people who read it in a terminal.
@@ -55,7 +55,7 @@ func (r *SkillsReport) WriteMarkdown(w io.Writer) error {
 	s := r.Settings
 	text := &strings.Builder{}
 	fmt.Fprintf(text, "# What remembering jobs gains\n\nCap %d, %d folds, floor %.1f, at most %d procedures a turn, embedder %s. WITHOUT and WITH are the shares of turns on which every needed tool is visible; "+
-		"jobs are turns of three calls or more; HARMED is the share of turns on which a needed tool lost its place.\n\n", s.Cap, s.Folds, s.Floor, s.Recalled, s.Embedder)
+		"jobs are turns of three calls or more; HARMED is the share of turns on which a needed tool lost its place, WORST that share in the worst of the %d ways to part a set.\n\n", s.Cap, s.Folds, s.Floor, s.Recalled, s.Embedder, s.Ways)
 	fmt.Fprintf(text, "| %s |\n|%s\n", strings.Join(skillsHeads(), " | "), strings.Repeat("---|", len(skillsHeads())))
 	for _, row := range r.Rows {
 		fmt.Fprintf(text, "| %s |\n", strings.Join(row.columns(), " | "))

@@ -199,15 +199,15 @@ func renamed(tool json.RawMessage, name string) (json.RawMessage, error) {
 func (r *SlopeReport) WriteTable(w io.Writer) error { return r.page().writeText(w) }
 
 // WriteMarkdown writes the report as a Markdown document.
-func (r *SlopeReport) WriteMarkdown(w io.Writer) error { return r.page().writeMarkdown(w) }
+func (r *SlopeReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMarkdown(w) }
 
 // WriteHTML writes the report as one page.
-func (r *SlopeReport) WriteHTML(w io.Writer) error { return r.page().writeHTML(w) }
+func (r *SlopeReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
-func (r *SlopeReport) page() latencyPage {
-	p := latencyPage{Title: "A cold first turn over the number of tools", Partial: r.Partial, Notes: r.Notes}
+func (r *SlopeReport) page() Page {
+	p := Page{Title: "A cold first turn over the number of tools", Partial: r.Partial, Notes: r.Notes}
 	p.Settings = fmt.Sprintf("%s at %s, %d tools and clones of them.", r.Model, r.Engine, r.Base)
-	slopes := latencyTable{Title: "Slopes", Head: []string{"variant", "ms a tool", "prompt tokens a tool"}}
+	slopes := Table{Title: "Slopes", Head: []string{"variant", "ms a tool", "prompt tokens a tool"}}
 	for _, s := range r.Slopes {
 		if s.PerToolMS == nil {
 			slopes.Rows = append(slopes.Rows, []string{s.Variant, s.Why})
@@ -215,7 +215,7 @@ func (r *SlopeReport) page() latencyPage {
 		}
 		slopes.Rows = append(slopes.Rows, []string{s.Variant, fmt.Sprintf("%.1f", *s.PerToolMS), fmt.Sprintf("%.1f", *s.TokensPerOne)})
 	}
-	points := latencyTable{Title: "Sizes", Head: []string{"variant", "clones", "trials", "p50 s", "p95 s", "sent", "prompt", "evaluated"}}
+	points := Table{Title: "Sizes", Head: []string{"variant", "clones", "trials", "p50 s", "p95 s", "sent", "prompt", "evaluated"}}
 	picture := chart{Title: "Time to the first token over clones", About: "Seconds, medians, nothing cached."}
 	var lines []line
 	for _, pt := range r.Points {
@@ -237,6 +237,6 @@ func (r *SlopeReport) page() latencyPage {
 		picture.Picture = linearChart(picture.Title, "clones beside "+strconv.Itoa(r.Base)+" tools", "s", lines)
 		p.Charts = []chart{picture}
 	}
-	p.Tables = []latencyTable{slopes, points}
+	p.Tables = []Table{slopes, points}
 	return p
 }

@@ -168,19 +168,19 @@ func choose(rows []StrategyRow) (choice, why string) {
 func (r *StrategyReport) WriteTable(w io.Writer) error { return r.page().writeText(w) }
 
 // WriteMarkdown writes the report as a Markdown document.
-func (r *StrategyReport) WriteMarkdown(w io.Writer) error { return r.page().writeMarkdown(w) }
+func (r *StrategyReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMarkdown(w) }
 
 // WriteHTML writes the report as one page.
-func (r *StrategyReport) WriteHTML(w io.Writer) error { return r.page().writeHTML(w) }
+func (r *StrategyReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
-func (r *StrategyReport) page() latencyPage {
-	p := latencyPage{Title: "The fastest strategy", Partial: r.Partial, Notes: r.Notes}
+func (r *StrategyReport) page() Page {
+	p := Page{Title: "The fastest strategy", Partial: r.Partial, Notes: r.Notes}
 	choice := "no strategy was chosen: " + r.Why
 	if r.Choice != "" {
 		choice = "the choice is " + r.Choice + ": " + r.Why
 	}
 	p.Settings = fmt.Sprintf("%s at %s, catalog %s; %s.", r.Model, r.Engine, r.Catalog, choice)
-	t := latencyTable{Title: "Strategies", About: "Seconds to the first tokens: of a conversation of six turns with its cold start, and of a turn with one new tool behind a history of 2,000 tokens.",
+	t := Table{Title: "Strategies", About: "Seconds to the first tokens: of a conversation of six turns with its cold start, and of a turn with one new tool behind a history of 2,000 tokens.",
 		Head: []string{"strategy", "trials", "conversation s", "interval", "new tool s", "evaluated", "needed hidden"}}
 	var groups []barGroup
 	picture := chart{Title: "A conversation of six turns", About: "Seconds to the first tokens in all, medians."}
@@ -207,6 +207,6 @@ func (r *StrategyReport) page() latencyPage {
 		picture.Picture = timeBars(picture.Title, groups)
 		p.Charts = []chart{picture}
 	}
-	p.Tables = []latencyTable{t}
+	p.Tables = []Table{t}
 	return p
 }

@@ -11,13 +11,13 @@ import (
 func (r *TTFTReport) WriteTable(w io.Writer) error { return r.page().writeText(w) }
 
 // WriteMarkdown writes the report as a Markdown document.
-func (r *TTFTReport) WriteMarkdown(w io.Writer) error { return r.page().writeMarkdown(w) }
+func (r *TTFTReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMarkdown(w) }
 
 // WriteHTML writes the report as one page that needs nothing else.
-func (r *TTFTReport) WriteHTML(w io.Writer) error { return r.page().writeHTML(w) }
+func (r *TTFTReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
-func (r *TTFTReport) page() latencyPage {
-	return latencyPage{Title: "Time to the first token, measured", Settings: r.settings(), Partial: r.Partial, Charts: r.charts(), Tables: r.tables(), Notes: r.Notes}
+func (r *TTFTReport) page() Page {
+	return Page{Title: "Time to the first token, measured", Settings: r.settings(), Partial: r.Partial, Charts: r.charts(), Tables: r.tables(), Notes: r.Notes}
 }
 
 // settings is one sentence on how the figures were taken.
@@ -35,8 +35,8 @@ func (r *TTFTReport) settings() string {
 }
 
 // tables are what was to be reached, then the figures of each catalog.
-func (r *TTFTReport) tables() []latencyTable {
-	goals := latencyTable{Title: "To reach", About: "Ratios are of medians, or of sums where they say so.", Head: []string{"what", "to reach", "", "measured"}}
+func (r *TTFTReport) tables() []Table {
+	goals := Table{Title: "To reach", About: "Ratios are of medians, or of sums where they say so.", Head: []string{"what", "to reach", "", "measured"}}
 	for _, g := range r.Targets {
 		met, text := "not measured", g.Why
 		if g.Met != nil {
@@ -44,12 +44,12 @@ func (r *TTFTReport) tables() []latencyTable {
 		}
 		goals.Rows = append(goals.Rows, []string{g.Name, g.Goal, met, text})
 	}
-	list := []latencyTable{goals}
+	list := []Table{goals}
 	last := ""
 	for _, c := range r.Cells {
 		if c.Catalog != last {
 			last = c.Catalog
-			list = append(list, latencyTable{
+			list = append(list, Table{
 				Title: fmt.Sprintf("Catalog %s, %d tools", c.Catalog, r.Catalogs[c.Catalog]),
 				About: "Times to the first token in seconds: median over the requests, 95 % interval of the median, 95th percentile; sum over a trial's turns. Tokens are medians; ~ marks those estimated from the time of evaluation.",
 				Head:  []string{"scenario", "variant", "by", "trials", "p50 s", "interval", "p95 s", "sum s", "tools", "prompt", "evaluated", "reused", "tok/s", "cut", "needed hidden"},

@@ -91,6 +91,7 @@ type Scores struct {
 	Words []float32 // share of the last message's word weight that the tool has, in [0, 1]
 	Known float32   // the same share of all tools together, in [0, 1]: 0 where no word of the message is any tool's
 	Used  []embed.Model
+	Sure  []catalog.ID // tools that are over any floor, for reasons of the caller's own; Score knows none
 }
 
 // Nothing reports that the query matches no tool by either way: none of its words is known, and no tool stands a deviation

@@ -226,6 +226,82 @@ func TestSelectAgainstSorting(t *testing.T) {
 	}
 }
 
+// TestSelectWhereRankDecides compares a turn that clearly needs a tool with the plain way: what is beyond doubt, and of the rest the best by rank until
+// there are as many as reach the threshold.
+func TestSelectWhereRankDecides(t *testing.T) {
+	f := Floor{Threshold: 2, Words: 0.9, Clear: 3, Low: 0.5}
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 1 + rng.IntN(40)
+		s := Scores{Rank: make([]float32, n), Match: make([]float32, n), Words: make([]float32, n)}
+		for i := range n {
+			s.Rank[i], s.Match[i], s.Words[i] = float32(rng.IntN(9)), 4*rng.Float32()-1, rng.Float32()
+		}
+		if rng.IntN(2) == 0 {
+			s.Sure = []catalog.ID{catalog.ID(rng.IntN(n))}
+		}
+		s.Match[rng.IntN(n)] = 3 + rng.Float32()
+		byRank := make([]catalog.ID, n)
+		for i := range byRank {
+			byRank[i] = catalog.ID(i)
+		}
+		slices.SortStableFunc(byRank, func(a, b catalog.ID) int { return int(s.Rank[b] - s.Rank[a]) })
+		want := map[catalog.ID]bool{}
+		sure := func(id catalog.ID) bool { return s.Match[id] >= 3 || s.Words[id] >= 0.9 || slices.Contains(s.Sure, id) }
+		open := 0
+		for _, id := range byRank {
+			if want[id] = sure(id); !sure(id) && s.Match[id] >= 2 {
+				open++
+			}
+		}
+		for _, id := range byRank {
+			if open > 0 && !sure(id) && s.Match[id] >= 0.5 {
+				want[id] = true
+				open--
+			}
+		}
+		list := slices.DeleteFunc(slices.Clone(byRank), func(id catalog.ID) bool { return !want[id] })
+		if len(list) != f.Count(s) {
+			t.Fatalf("seed %d: %d tools, and %d reach the floor", seed, len(list), f.Count(s))
+		}
+		limit := rng.IntN(15)
+		var got []catalog.ID
+		for _, m := range Select(s, f, limit) {
+			got = append(got, m.ID)
+		}
+		if list = list[:min(limit, len(list))]; !slices.Equal(got, list) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, list)
+		}
+	}
+}
+
+// Where no match is beyond doubt, or none is said to be, a floor with the lower threshold is the same as one without.
+func TestNothingIsLoweredOnATurnThatNeedsNoTool(t *testing.T) {
+	s := Scores{Rank: []float32{9, 5, 1}, Match: []float32{1, 2.9, 2.5}, Words: make([]float32, 3)}
+	for name, f := range map[string]Floor{
+		"none stands so high": {Threshold: 2, Words: 0.9, Clear: 3, Low: 0.5}, "no such height": {Threshold: 2, Words: 0.9, Low: 0.5}, "not lower": {Threshold: 2, Words: 0.9, Clear: 2.5, Low: 2},
+	} {
+		got := Select(s, f, 9)
+		if len(got) != 2 || got[0].ID != 1 || got[1].ID != 2 || f.Least(s) != 2 {
+			t.Errorf("%s: %v, the least is %v", name, got, f.Least(s))
+		}
+	}
+	if f := (Floor{Threshold: 2, Words: 0.9, Clear: 2.5, Low: 0.5}); f.Least(Scores{}) != 2 || len(Select(Scores{}, f, 9)) != 0 {
+		t.Error("an empty catalog matches something")
+	}
+}
+
+// A tool that the caller is sure of is over any floor, at the threshold's score at least.
+func TestWhatIsSureIsOverAnyFloor(t *testing.T) {
+	s := Scores{Rank: []float32{0, 5, 7, 6}, Match: []float32{-1, 4, 1, 2.1}, Words: make([]float32, 4), Sure: []catalog.ID{0}}
+	for _, f := range []Floor{{Threshold: 2, Words: 0.9}, {Threshold: 2, Words: 0.9, Clear: 3, Low: 0.5}} {
+		got := Select(s, f, 9)
+		if last := got[len(got)-1]; len(got) != 3 || last.ID != 0 || last.Score != 2 || !f.Over(s, 0) {
+			t.Errorf("floor %+v: %v", f, got)
+		}
+	}
+}
+
 func TestCosinesEqualTheScalarReference(t *testing.T) {
 	for _, dim := range []int{1, 2, 3, 7, 8, 15, 16, 31, 33, 255, 256, 257, 384, 768} {
 		compareCosines(t, dim, 9, uint64(dim))

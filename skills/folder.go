@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"toolbelt/catalog"
@@ -26,7 +27,7 @@ func (l *Library) Take(ctx context.Context, p Procedure) (Procedure, error) {
 		return Procedure{}, catalog.NewError(catalog.Conflict, fmt.Sprintf("the skill %q was edited here: its file is not read any more", p.Name), nil)
 	}
 	p.Enabled, p.Note, p.Version = old.Enabled || old.Note != "", "", old.Version
-	same := old.WhenToUse == p.WhenToUse && old.Body == p.Body && old.Enabled == p.Enabled && old.Origin == p.Origin &&
+	same := old.WhenToUse == p.WhenToUse && old.Body == p.Body && old.Enabled == p.Enabled && reflect.DeepEqual(old.Origin, p.Origin) &&
 		slices.Equal(old.ToolsRequired, p.ToolsRequired) && slices.Equal(old.ToolSequence, p.ToolSequence)
 	if same {
 		return old, nil

@@ -179,3 +179,21 @@ func TestWhy(t *testing.T) {
 		t.Errorf("%+v, %v", w, err)
 	}
 }
+
+func TestAlikeAndKnows(t *testing.T) {
+	p := func(tools ...string) skills.Procedure { return skills.Procedure{ToolsRequired: tools} }
+	for _, c := range []struct {
+		a, b skills.Procedure
+		want float64
+	}{
+		{p("a", "b"), p("b", "a"), 1}, {p("a", "b"), p("b", "c"), 1.0 / 3}, {p("a"), p("b"), 0}, {p(), p(), 1}, {p("a"), p(), 0},
+	} {
+		if got := c.a.Alike(c.b); got != c.want || c.b.Alike(c.a) != got {
+			t.Errorf("%q and %q are alike by %v, want %v", c.a.ToolsRequired, c.b.ToolsRequired, got, c.want)
+		}
+	}
+	job := skills.Procedure{ToolsRequired: []string{"a"}, ToolSequence: []string{"a", "b"}, Origin: skills.Origin{AlsoUsed: []string{"c"}}}
+	if !job.Knows("a") || !job.Knows("b") || !job.Knows("c") || job.Knows("d") {
+		t.Error("it knows what it required, what its steps call and what its runs called, and nothing else")
+	}
+}

@@ -5,6 +5,7 @@ package skills
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"toolbelt/catalog"
@@ -55,6 +56,7 @@ type Origin struct {
 	First      time.Time `json:"first,omitzero"`       // of them
 	Last       time.Time `json:"last,omitzero"`        // of them
 	Supersedes string    `json:"supersedes,omitempty"` // name of the one that it took the place of
+	AlsoUsed   []string  `json:"also_used,omitempty"`  // tools that some of its runs called and that are not required, those of most runs first
 }
 
 // Standing is how a procedure does.
@@ -63,6 +65,26 @@ type Standing struct {
 	LastUsed     time.Time `json:"last_used_at,omitzero"`   // when a run that it was recalled for last called one of its tools
 	SupersededBy string    `json:"superseded_by,omitempty"` // name of the procedure that is recalled in its place
 	Note         string    `json:"note,omitempty"`          // why it was disabled, where nobody asked for that
+}
+
+// Knows reports whether the procedure has to do with a tool: it requires it, or one of its runs called it.
+func (p Procedure) Knows(tool string) bool {
+	return slices.Contains(p.ToolsRequired, tool) || slices.Contains(p.ToolSequence, tool) || slices.Contains(p.Origin.AlsoUsed, tool)
+}
+
+// Alike is the share of both procedures' required tools that is common, in [0, 1]; 1 where neither requires any.
+func (p Procedure) Alike(other Procedure) float64 {
+	common := 0
+	for _, name := range p.ToolsRequired {
+		if slices.Contains(other.ToolsRequired, name) {
+			common++
+		}
+	}
+	all := len(p.ToolsRequired) + len(other.ToolsRequired) - common
+	if all == 0 {
+		return 1
+	}
+	return float64(common) / float64(all)
 }
 
 // Automatic reports whether the procedure may be changed without its user: it was learned, and nobody edited it.

@@ -16,13 +16,14 @@ const (
 	MaxBodyBytes           = 64 << 10
 	MaxSequence            = 64
 	MaxExamples            = 8
+	MaxAlsoUsed            = 64
 	MaxExampleBytes        = 2 << 10
 )
 
 // Validate returns an error of kind Invalid that names the field at fault and what it may hold: a name of 1 to 64 of
 // a-z 0-9 - with no - at its ends; a when_to_use that is not blank, of at most 1,024 characters; 1 to 32 tools_required,
 // none empty and none twice, or none at all where there is a body; a body of at most 64 KB; counts that are not negative; a tool_sequence of
-// at most 64 calls; at most 8 examples and 8 texts in not_for of at most 2 KB each; all of it UTF-8.
+// at most 64 calls; at most 64 tools in also_used; at most 8 examples and 8 texts in not_for of at most 2 KB each; all of it UTF-8.
 func (p Procedure) Validate() error {
 	for _, check := range []func() error{p.checkName, p.checkWhenToUse, p.checkTools, p.checkBody, p.checkCounts, p.checkLearned} {
 		if err := check(); err != nil {
@@ -110,6 +111,9 @@ func (p Procedure) checkLearned() error {
 		if name == "" || !utf8.ValidString(name) {
 			return invalid("tool_sequence of the skill %q has no usable name at place %d", p.Name, i+1)
 		}
+	}
+	if n := len(p.Origin.AlsoUsed); n > MaxAlsoUsed {
+		return invalid("also_used of the skill %q names %d tools: it may name %d", p.Name, n, MaxAlsoUsed)
 	}
 	for what, list := range map[string][]string{"examples": p.Examples, "not_for": p.NotFor} {
 		if n := len(list); n > MaxExamples {

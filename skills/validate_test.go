@@ -51,6 +51,7 @@ func TestValidate(t *testing.T) {
 		{"no tools", "tools_required", func(p *skills.Procedure) { p.ToolsRequired = nil }},
 		{"33 tools", "tools_required", func(p *skills.Procedure) { p.ToolsRequired = names(33) }},
 		{"empty tool", "tools_required", func(p *skills.Procedure) { p.ToolsRequired = []string{"a", ""} }},
+		{"many also used", "also_used", func(p *skills.Procedure) { p.Origin.AlsoUsed = make([]string, skills.MaxAlsoUsed+1) }},
 		{"twice", "tools_required", func(p *skills.Procedure) { p.ToolsRequired = []string{"a", "b", "a"} }},
 		{"not UTF-8 tool", "tools_required", func(p *skills.Procedure) { p.ToolsRequired = []string{"\xff"} }},
 		{"64 KB and 1", "body", func(p *skills.Procedure) { p.Body = strings.Repeat("x", 64<<10+1) }},

@@ -31,8 +31,8 @@ between what tau should stand: FLOOR, from where on a request that no tool is fo
 
 The figures are kept in the database with the model's name and digest. The daemon measures by itself, in the background, whatever catalog it sees; no
 measurement changes a setting. FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names.`,
-		Example: `  toolbelt calibrate --tools tools.json
-  toolbelt calibrate --tools tools.json --embedder ollama --embed-model all-minilm --json`,
+		Example: `  toolbelt calibrate --tools demo
+  toolbelt calibrate --tools demo --embedder ollama --embed-model all-minilm --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := loadConfig(cmd, p)
@@ -54,7 +54,7 @@ measurement changes a setting. FILE is what "toolbelt select" takes; without --t
 			return report.print(p.Stdout)
 		},
 	}
-	cmd.Flags().StringVar(&path, "tools", "", "`file` of tools, - for standard input")
+	cmd.Flags().StringVar(&path, "tools", "", toolsUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	addSettings(cmd, "db", "upstream", "tau", "embedder", "embed-model", "embed-url")
 	return cmd
@@ -95,7 +95,7 @@ type admittedAt struct {
 
 // calibrate measures and keeps what is configured.
 func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log *slog.Logger) (*calibrationReport, error) {
-	db, err := sqlite.Open(ctx, cfg.Store.Path, log)
+	db, err := sqlite.OpenOrMake(ctx, cfg.Store.Path, log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolbelt/bundles"
+	"toolbelt/catalog"
 	"toolbelt/config"
 	"toolbelt/internal/session"
 	"toolbelt/internal/sqlite"
@@ -30,7 +29,7 @@ func newConfigCommand(p Process) *cobra.Command {
 		Short: "Print the settings in force and where each came from",
 		Long: `Print the settings in force and where each came from: a flag, a TOOLBELT_ variable, the configuration file, or the
 default. Secrets are shown as "set" or "not set". An app that has used some tools in 30 % of its sessions or more has the five most used
-always visible; these lists are shown below the settings.`,
+always visible; these lists are shown below the settings, each app with the protocol that it speaks, the product of its User-Agent and its tools.`,
 		Example: `  toolbelt config
   TOOLBELT_MAX_TOOLS=20 toolbelt config --json
   toolbelt config --config ./toolbelt.yaml`,
@@ -44,13 +43,14 @@ always visible; these lists are shown below the settings.`,
 			for _, s := range cfg.Settings(from) {
 				report.Settings = append(report.Settings, settingRow{s.Key, s.Value, s.Origin.String()})
 			}
-			if report.AutomaticCore, err = automaticCore(cmd.Context(), cfg); err != nil {
-				fmt.Fprintf(p.Stderr, "toolbelt: warning: the apps' own lists are not shown: %v\n", err)
+			var unread error // the settings are shown all the same
+			if report.AutomaticCore, report.Apps, unread = automaticCore(cmd.Context(), cfg, warnings(p, cfg)); unread != nil {
+				unread = fmt.Errorf("the apps' own lists are not shown: %w", unread)
 			}
 			if asJSON {
-				return printJSON(p.Stdout, report)
+				return cmp.Or(printJSON(p.Stdout, report), unread)
 			}
-			return report.print(p.Stdout)
+			return cmp.Or(report.print(p.Stdout), unread)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -63,6 +63,7 @@ type configReport struct {
 	File          string              `json:"file"` // "" where no file was read
 	Settings      []settingRow        `json:"settings"`
 	AutomaticCore map[string][]string `json:"automatic_core"` // by app, an opaque id
+	Apps          map[string]appView  `json:"apps"`           // what each of these can be told by
 	Warnings      []string            `json:"warnings"`
 }
 
@@ -84,7 +85,7 @@ func (r configReport) print(w io.Writer) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\n", s.Key, showValue(s.Value), s.From)
 	}
 	for _, app := range slices.Sorted(maps.Keys(r.AutomaticCore)) {
-		fmt.Fprintf(table, "core of app %s\t%s\t%s\n", app, strings.Join(r.AutomaticCore[app], ", "), "what it uses most")
+		fmt.Fprintf(table, "core of app %s\t%s\t%s\n", r.Apps[app].text(app), printables(r.AutomaticCore[app]), "what it uses most")
 	}
 	return table.Flush()
 }
@@ -123,24 +124,29 @@ func printJSON(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
-// automaticCore returns the automatic CORE of each app that the database knows; none where there is no database yet.
-func automaticCore(ctx context.Context, cfg config.Config) (map[string][]string, error) {
-	none := map[string][]string{}
-	if _, err := os.Stat(cfg.Store.Path); errors.Is(err, fs.ErrNotExist) || cfg.Store.Path == "" {
-		return none, nil
-	} else if err != nil {
-		return none, err
+// automaticCore returns the automatic CORE of each app that the database knows, and what each of these apps can be told by; none where there is no database yet.
+func automaticCore(ctx context.Context, cfg config.Config, log *slog.Logger) (map[string][]string, map[string]appView, error) {
+	cores, apps := map[string][]string{}, map[string]appView{}
+	if cfg.Store.Path == "" {
+		return cores, apps, nil
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	db, err := sqlite.Open(ctx, cfg.Store.Path, log)
-	if err != nil {
-		return none, err
+	db, err := sqlite.OpenExisting(ctx, cfg.Store.Path, log)
+	switch {
+	case err == nil:
+	case catalog.KindOf(err) == catalog.NotFound:
+		return cores, apps, nil
+	default:
+		return cores, apps, err
 	}
 	defer db.Close()
 	sessions, err := session.Open(db, time.Now, log)
 	if err != nil {
-		return none, err
+		return cores, apps, err
 	}
 	defer sessions.Close()
-	return sessions.AutomaticCores(), nil
+	cores = sessions.AutomaticCores()
+	for app := range cores {
+		apps[app] = viewOf(sessions.Label(app))
+	}
+	return cores, apps, nil
 }

@@ -21,7 +21,7 @@ func (f *recallFlags) store(ctx context.Context, p Process) (embed.Store, func()
 		path = filepath.Join(cacheFolder(p.Environ), "toolbelt", "eval.db")
 	}
 	path = f.path(p, path)
-	db, err := sqlite.Open(ctx, path, slog.New(slog.NewTextHandler(p.Stderr, nil)))
+	db, err := sqlite.OpenOrMake(ctx, path, slog.New(slog.NewTextHandler(p.Stderr, nil)))
 	if err != nil {
 		return nil, nothing, fmt.Errorf("opening the cache of vectors (--cache names another, or none): %w", err)
 	}

@@ -56,6 +56,7 @@ wordings each, learned from three of them and tested on the other two. --times m
 	flags.IntVar(&f.Options.Recalled, "recalled", 2, "`number` of procedures that a turn recalls at most")
 	flags.StringVar(&f.Sizes, "times", "10,1000,50000", "`numbers` of procedures to time a recall among, or none")
 	flags.Uint64Var(&f.Options.Seed, "seed", 1, "`number` that the parts depend on")
+	flags.IntVar(&f.Options.Ways, "ways", 1, "`number` of ways to part each set, over which figures are taken together: one way says little where harm is rare")
 	flags.StringVar(&f.Out, "out", "", "`folder` for skills.json and skills.md")
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON document")
 	flags.BoolVar(&f.SkipBroken, "skip-broken", false, "skip and count broken lines of data instead of stopping at the first")

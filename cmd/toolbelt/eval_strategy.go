@@ -69,7 +69,7 @@ func keepStrategy(cmd *cobra.Command, p Process, address, model string, choice k
 	if err != nil {
 		return fmt.Errorf("the choice is not kept: %w", err)
 	}
-	db, err := sqlite.Open(cmd.Context(), cfg.Store.Path, slog.New(slog.NewTextHandler(p.Stderr, nil)))
+	db, err := sqlite.OpenOrMake(cmd.Context(), cfg.Store.Path, slog.New(slog.NewTextHandler(p.Stderr, nil)))
 	if err != nil {
 		return fmt.Errorf("the choice is not kept: %w", err)
 	}

@@ -33,7 +33,7 @@ Each finished trial is added to ttft.jsonl in --out; --resume goes on from there
 The engine is unloaded and loaded again many times: whoever else uses it meanwhile disturbs the figures.`,
 		Example: `  toolbelt eval ttft --engine http://127.0.0.1:11434 --model qwen3:4b --scenarios cold,turn2_same
   toolbelt eval ttft --model smollm2 --catalog gaia,compact --data data --engine-log ollama.log --out report
-  toolbelt eval ttft --engine http://127.0.0.1:8080 --api openai --model any --tools tools.json`,
+  toolbelt eval ttft --engine http://127.0.0.1:8080 --api openai --model any --catalog demo`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), p) },
 	}

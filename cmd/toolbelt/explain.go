@@ -22,8 +22,8 @@ cap, and which tools have the slots. The plan is the one that "toolbelt select" 
 FILE is what "toolbelt select" takes; without --tools it is the catalog that the setting tools names. A running daemon
 explains the sessions of its own API at POST /toolbelt/v1/explain, with the engine's embedder and what was learned; a list of few and
 short tools is ranked here and sent as it is there.`,
-		Example: `  toolbelt explain --tools tools.json --tool send_mail "tell Ann that I am late"
-  toolbelt explain --tools tools.json --tool send_mail --tau 1.5 --json "tell Ann that I am late"`,
+		Example: `  toolbelt explain --tools demo --tool send_text_message "tell Ann that I am late"
+  toolbelt explain --tools demo --tool send_text_message --tau 1.2 --json "tell Ann that I am late"`,
 		Args: oneMessage,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, _, err := loadConfig(cmd, p)
@@ -48,7 +48,7 @@ short tools is ranked here and sent as it is there.`,
 		},
 	}
 	cmd.Flags().StringVar(&tool, "tool", "", "`name` of the tool to explain")
-	cmd.Flags().StringVar(&path, "tools", "", "`file` of tools, - for standard input")
+	cmd.Flags().StringVar(&path, "tools", "", toolsUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	addSettings(cmd, "max-tools", "tau")
 	return cmd
@@ -56,6 +56,16 @@ short tools is ranked here and sent as it is there.`,
 
 func printExplanation(w io.Writer, e turn.Explanation) error {
 	fmt.Fprintf(w, "%s\n%s\n", e.Tool, e.Why)
+	for _, r := range e.Recalled {
+		how := "its tools fill what nothing else wants"
+		if r.First {
+			how = "its tools come before matches"
+		}
+		if r.Body {
+			how += ", and the model is told its text"
+		}
+		fmt.Fprintf(w, "the skill %s fits the message (%.1f over unrelated requests): %s\n", r.Skill, r.Height, how)
+	}
 	if e.Signals != nil {
 		if err := printSignals(w, e.Signals, e.Floor); err != nil {
 			return err
@@ -74,7 +84,7 @@ func printSignals(w io.Writer, s *turn.Signals, floor turn.Bar) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nSIGNAL\tVALUE\t\n")
 	fmt.Fprintf(table, "place\t%d of %d\tby rank %.2f\n", s.Place, s.Of, s.Rank)
-	fmt.Fprintf(table, "match\t%.2f\ttau is %.2f\n", s.Match, floor.Tau)
+	fmt.Fprintf(table, "match\t%.2f\ttau is %.2f%s\n", s.Match, floor.Tau, lowered(floor))
 	fmt.Fprintf(table, "words\t%.2f\tor %.2f\n", s.Words, floor.Words)
 	fmt.Fprintf(table, "BM25\t%.2f\tof the message\n", s.BM25)
 	for _, v := range s.Views {
@@ -88,6 +98,14 @@ func printSignals(w io.Writer, s *turn.Signals, floor turn.Bar) error {
 		fmt.Fprintf(table, "learned\t%.2f\tnear %.2f, habit %.2f, expected next: %t\n", l.Match, l.Near, l.Habit, l.Sure)
 	}
 	return table.Flush()
+}
+
+// lowered says what is enough on a turn that clearly needs a tool; "" on any other.
+func lowered(floor turn.Bar) string {
+	if floor.Least >= floor.Tau {
+		return ""
+	}
+	return fmt.Sprintf("; this turn clearly needs a tool, so %.2f is enough for those that rank among the best %d", floor.Least, floor.Tools)
 }
 
 func printSlots(w io.Writer, e turn.Explanation) error {

@@ -19,6 +19,7 @@ func flagHelp() map[string]string {
 		"hosts":          "further host `names` that the daemon answers to, separated by commas",
 		"db":             "`file` of the database",
 		"log":            "what to log: debug, info, warn or error",
+		"grace":          "`time` that answers under way have when the daemon is told to stop, such as 30s; a second signal ends it at once",
 		"mode":           "on, shadow (plan and log, change nothing) or off",
 		"memory":         "on or off; off shows every tool",
 		"learn":          "on or off; off keeps nothing of what users say",

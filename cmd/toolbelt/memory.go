@@ -56,7 +56,7 @@ func newMemoryStatsCommand(p Process) *cobra.Command {
 		Example: "  toolbelt memory stats --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error {
+			return withDatabase(cmd, p, openKept, func(db *sqlite.DB, _ *slog.Logger) error {
 				kept, err := db.Learned(cmd.Context())
 				if err != nil {
 					return err
@@ -111,7 +111,7 @@ func printMemory(w io.Writer, stats memoryStats) error {
 		return err
 	}
 	o := stats.Observed
-	fmt.Fprintf(w, "%d runs (%d succeeded, %d failed, %d without an end), %d skills, %d of them learned\n", o.Runs, o.Succeeded, o.Failed, o.Open, o.Skills, o.Learned)
+	fmt.Fprintf(w, "%s (%d succeeded, %d failed, %d without an end), %s, %d of them learned\n", count(o.Runs, "run"), o.Succeeded, o.Failed, o.Open, count(o.Skills, "skill"), o.Learned)
 	if stats.Examples+stats.Habits == 0 {
 		return nil
 	}
@@ -123,6 +123,6 @@ func printMemory(w io.Writer, stats memoryStats) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d examples and %d habits of %d apps\n", stats.Examples, stats.Habits, stats.Apps)
+	_, err := fmt.Fprintf(w, "%s and %s of %s\n", count(stats.Examples, "example"), count(stats.Habits, "habit"), count(stats.Apps, "app"))
 	return err
 }

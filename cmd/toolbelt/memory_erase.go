@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ func newMemoryEraseCommand(p Process) *cobra.Command {
 		Short: "Erase what was learned: all, of one tool, of a session, of a span of time",
 		Long: `Erase what was learned: the runs and requests kept, their vectors, which tool followed which, and the learned skills that they stand in. A skill that you
 wrote or edited stays, without the requests that it was learned from. Several of --tool, --session, --since and --until together erase what all of
-them are true of. A tool is named exactly; a session by its id ("curl …/toolbelt/v1/sessions" lists them); a time is a day (2026-05-01), a time
+them are true of. A tool is named exactly (one that is not known here is an error); a session by its id ("curl …/toolbelt/v1/sessions" lists them); a time is a day (2026-05-01), a time
 (2026-05-01T14:00:00Z) or a while ago (36h). A running daemon forgets it too, within moments.`,
 		Example: `  toolbelt memory erase --tool send_mail
   toolbelt memory erase --session 3f2a9c41d07b
@@ -43,7 +45,10 @@ them are true of. A tool is named exactly; a session by its id ("curl …/toolbe
 			if err != nil {
 				return &usageError{err}
 			}
-			return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error {
+			return withDatabase(cmd, p, openKept, func(db *sqlite.DB, _ *slog.Logger) error {
+				if err := f.known(cmd.Context(), db); err != nil {
+					return err
+				}
 				erased, err := db.EraseMemory(cmd.Context(), filter)
 				if err != nil {
 					return err
@@ -51,7 +56,7 @@ them are true of. A tool is named exactly; a session by its id ("curl …/toolbe
 				if f.asJSON {
 					return printJSON(p.Stdout, erased)
 				}
-				text := fmt.Sprintf("erased %d examples and %d habits, %d runs and %d learned skills", erased.Examples, erased.Habits, erased.Runs, erased.Skills)
+				text := fmt.Sprintf("erased %s and %s, %s and %s", count(erased.Examples, "example"), count(erased.Habits, "habit"), count(erased.Runs, "run"), count(erased.Skills, "learned skill"))
 				if erased.Kept > 0 {
 					text += fmt.Sprintf("; %d learned skills that were edited stay, without the requests that they were learned from", erased.Kept)
 				}
@@ -94,6 +99,35 @@ func (f eraseFlags) filter(now time.Time) (runs.Filter, error) {
 		return runs.Filter{}, fmt.Errorf("--since %s is not before --until %s", f.since, f.until)
 	}
 	return filter, nil
+}
+
+// known refuses a tool or a session that nothing is kept of, which is one that is not spelt as it is called.
+func (f eraseFlags) known(ctx context.Context, db *sqlite.DB) error {
+	for _, one := range []struct {
+		what, name, where string
+		given             bool
+		list              func(context.Context) ([]string, error)
+	}{
+		{"tool", f.tool, "toolbelt memory stats", f.toolGiven, db.KnownTools},
+		{"session", f.session, "toolbelt memory export", f.sessionGiven, db.KnownSessions},
+	} {
+		if !one.given {
+			continue
+		}
+		names, err := one.list(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(names, one.name) {
+			continue
+		}
+		hint := meant(one.name, names, printable)
+		if hint == "" {
+			hint = fmt.Sprintf("; %q shows those that are", one.where)
+		}
+		return fmt.Errorf("nothing was erased: no %s %q is known here%s", one.what, one.name, hint)
+	}
+	return nil
 }
 
 // parseTime reads a day in local time, a time, or how long ago.

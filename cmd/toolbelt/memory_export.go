@@ -23,7 +23,7 @@ disturbed. The lines hold what users said: keep the file as private as the datab
   toolbelt memory export | gzip > backup.jsonl.gz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error {
+			return withDatabase(cmd, p, openKept, func(db *sqlite.DB, _ *slog.Logger) error {
 				if to == "" || to == "-" {
 					return db.ExportMemory(cmd.Context(), p.Stdout)
 				}
@@ -66,7 +66,7 @@ skills at once, and examples when it starts again.`,
 				in = file
 			}
 			defer in.Close()
-			return withDatabase(cmd, p, func(db *sqlite.DB, _ *slog.Logger) error {
+			return withDatabase(cmd, p, openToWrite, func(db *sqlite.DB, _ *slog.Logger) error {
 				done, err := db.ImportMemory(cmd.Context(), in)
 				if err != nil {
 					return err
@@ -74,7 +74,7 @@ skills at once, and examples when it starts again.`,
 				if asJSON {
 					return printJSON(p.Stdout, done)
 				}
-				fmt.Fprintf(p.Stdout, "imported %d runs, %d skills, %d examples and %d habits\n", done.Runs, done.Skills, done.Examples, done.Habits)
+				fmt.Fprintf(p.Stdout, "imported %s, %s, %s and %s\n", count(done.Runs, "run"), count(done.Skills, "skill"), count(done.Examples, "example"), count(done.Habits, "habit"))
 				for _, name := range done.Kept {
 					fmt.Fprintf(p.Stdout, "the skill %s was here already and stays as it is\n", name)
 				}

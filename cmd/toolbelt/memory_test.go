@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,10 +72,10 @@ func TestWhatIsLearnedIsKeptAndErased(t *testing.T) {
 	if table := remembered(t, db, "stats"); !strings.Contains(table, "op7") || strings.Contains(table, "espresso") {
 		t.Errorf("printed %s", table)
 	}
-	if got := remembered(t, db, "erase", "--tool", "op8"); got != "erased 0 examples and 1 habits, 1 runs and 0 learned skills\n" {
+	if got := remembered(t, db, "erase", "--tool", "op8"); got != "erased 0 examples and 1 habit, 1 run and 0 learned skills\n" {
 		t.Errorf("erasing op8: %q", got)
 	}
-	if got := remembered(t, db, "erase", "--all"); got != "erased 1 examples and 1 habits, 1 runs and 0 learned skills\n" {
+	if got := remembered(t, db, "erase", "--all"); got != "erased 1 example and 1 habit, 1 run and 0 learned skills\n" {
 		t.Errorf("erasing the rest: %q", got)
 	}
 	if got := remembered(t, db, "stats"); got != "nothing was learned yet\n" {
@@ -84,6 +87,12 @@ func TestNothingIsLearnedWhereItIsOff(t *testing.T) {
 	for _, off := range []string{"TOOLBELT_LEARN=off", "TOOLBELT_MEMORY=off", "TOOLBELT_MODE=off"} {
 		db := filepath.Join(t.TempDir(), "t.db")
 		learnsFrom(t, db, off)
+		if off == "TOOLBELT_MEMORY=off" {
+			if _, err := os.Stat(db); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: there is a database, or %v", off, err)
+			}
+			continue
+		}
 		if got := remembered(t, db, "stats"); got != "nothing was learned yet\n" {
 			t.Errorf("%s: kept is %s", off, got)
 		}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolbelt/config"
-	"toolbelt/internal/sqlite"
+	"toolbelt/internal/session"
 	"toolbelt/internal/telemetry"
 )
 
 func newReportCommand(p Process) *cobra.Command {
-	since, app, asJSON := "", "", false
+	since, app, out, asJSON := "", "", "", false
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Say what selection does on your own requests, or would do in shadow mode",
@@ -29,13 +26,17 @@ that were visible, the tokens and the time that are saved, which tools were miss
 In shadow mode (TOOLBELT_MODE=shadow) every request goes on byte for byte and the list is only noted, so a day of it changes nothing
 and shows every miss. In mode on a miss is seen only where the model asked for the tool or called it anyway.
 
+Each app stands with the protocol that it speaks, the product of its User-Agent, and the tools that it calls most or that its first request
+began with; --app takes its id, the beginning of the id, or that product.
+
 The daemon counts for 90 days, at most 50,000 turns, in its database: numbers, and names of models and of tools called, nothing that
 anybody said. TOOLBELT_LEARN=off keeps the numbers without the tools' names, TOOLBELT_MEMORY=off keeps nothing. Tokens of tools are
 estimated from their bytes, tokens saved from what the engine said that it read, and time from the pace at which it did. A daemon may
 run while this reads its database.`,
 		Example: `  toolbelt report
   toolbelt report --since 24h
-  toolbelt report --since 4w --app 3f2a90c1d4e5b6a7 --json`,
+  toolbelt report --since 4w --app open-webui --json
+  toolbelt report --app 3f2a --out report`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			span, err := parseSpan(since)
@@ -50,9 +51,14 @@ run while this reads its database.`,
 				return fmt.Errorf("memory is off (%s): nothing is counted; --memory on reads what was counted before", from.Origins["memory"])
 			}
 			now := time.Now()
-			report, err := readReport(cmd.Context(), p, cfg, telemetry.Filter{From: now.Add(-span), Until: now.Add(time.Second), App: app})
+			report, err := readReport(cmd.Context(), p, cfg, from, telemetry.Filter{From: now.Add(-span), Until: now.Add(time.Second), App: app})
 			if err != nil {
 				return err
+			}
+			if out != "" {
+				if err := writeReport(absolute(p, out), report, cfg.Selection.Core); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				return printJSON(p.Stdout, documentOf(report, cfg.Selection.Core))
@@ -61,7 +67,8 @@ run while this reads its database.`,
 		},
 	}
 	cmd.Flags().StringVar(&since, "since", "7d", "how far back: a `time` such as 90m, 24h, 7d or 4w")
-	cmd.Flags().StringVar(&app, "app", "", "one app alone, by its `id` in this report")
+	cmd.Flags().StringVar(&app, "app", "", "one app alone: the `id` that this report shows, its beginning, or the User-Agent's product")
+	cmd.Flags().StringVar(&out, "out", "", "`folder` for report.json, report.md and report.html")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	addSettings(cmd, "db", "memory")
 	return cmd
@@ -92,41 +99,37 @@ func parseSpan(text string) (time.Duration, error) {
 	return span, nil
 }
 
-// readReport reads the turns that f chooses. Where there is no database yet there are none, and none is made.
-func readReport(ctx context.Context, p Process, cfg config.Config, f telemetry.Filter) (telemetry.Report, error) {
-	if cfg.Store.Path != "" && cfg.Store.Path != sqlite.Memory {
-		path := cfg.Store.Path
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return telemetry.Summarize(nil, f), nil
-		}
-	}
-	log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
-	db, err := sqlite.Open(ctx, cfg.Store.Path, log)
-	if err != nil {
-		return telemetry.Report{}, err
-	}
-	defer db.Close()
-	turns, err := db.Turns(ctx, f)
-	if err != nil {
-		return telemetry.Report{}, err
-	}
-	if f.App != "" && len(turns) == 0 {
-		return telemetry.Report{}, unknownApp(ctx, db, f)
-	}
-	return telemetry.Summarize(turns, f), nil
+// appReport is a report, and what its apps can be told by.
+type appReport struct {
+	telemetry.Report
+	Labels map[string]session.Label // by id
 }
 
-// unknownApp says which apps there are; nil where there is none.
-func unknownApp(ctx context.Context, db *sqlite.DB, f telemetry.Filter) error {
+// readReport reads the turns that f chooses. f.App is an id, the beginning of one, or the product of a User-Agent. Where there is no database yet there
+// are no turns, and none is made.
+func readReport(ctx context.Context, p Process, cfg config.Config, from config.Provenance, f telemetry.Filter) (appReport, error) {
+	db, err := openKept(ctx, p, cfg, from, warnings(p, cfg))
+	if err != nil {
+		return appReport{}, err
+	}
+	defer db.Close()
 	app := f.App
 	f.App = ""
 	turns, err := db.Turns(ctx, f)
-	if err != nil || len(turns) == 0 {
-		return err
+	if err != nil {
+		return appReport{}, err
 	}
-	var ids []string
-	for _, a := range telemetry.Summarize(turns, f).Apps {
-		ids = append(ids, a.App)
+	report := telemetry.Summarize(turns, f)
+	labels, err := labelsOf(ctx, db, turns)
+	if err != nil {
+		return appReport{}, err
 	}
-	return fmt.Errorf("no turn of the app %q is counted in this time; there are those of %s", app, strings.Join(ids[:min(len(ids), 10)], ", "))
+	if app == "" || len(turns) == 0 {
+		return appReport{report, labels}, nil
+	}
+	if f.App, err = chooseApp(app, report.Apps, labels); err != nil {
+		return appReport{}, err
+	}
+	turns = slices.DeleteFunc(turns, func(t telemetry.Turn) bool { return t.App != f.App })
+	return appReport{telemetry.Summarize(turns, f), labels}, nil
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -96,6 +99,9 @@ func TestShadowReport(t *testing.T) {
 	if len(d.Modes) != 1 || d.Modes[0].Mode != "shadow" {
 		t.Fatalf("got %+v", d)
 	}
+	if len(d.Apps) != 1 || d.Apps[0].Turns != 4 || d.Apps[0].Family != "ollama" || d.Apps[0].Agent != "Go-http-client" || fmt.Sprint(d.Apps[0].Tools) != "[get_weather op17]" {
+		t.Errorf("the app is %+v", d.Apps)
+	}
 	m := d.Modes[0]
 	if m.Turns != 4 || m.Sessions != 4 || m.Recall.Calls != 3 || m.Recall.Missed != 1 || m.Tools.Offered != 21 || m.Tools.Visible >= 21 {
 		t.Errorf("got %+v", m)
@@ -118,7 +124,7 @@ func TestShadowReport(t *testing.T) {
 
 // TestNothingIsCountedWhereItIsOff looks at the report after a chat.
 func TestNothingIsCountedWhereItIsOff(t *testing.T) {
-	for environ, want := range map[string]string{"TOOLBELT_MEMORY=off": "No turn", "TOOLBELT_MODE=off": "No turn", "TOOLBELT_LEARN=off": "keeps no names"} {
+	for environ, want := range map[string]string{"TOOLBELT_MEMORY=off": "", "TOOLBELT_MODE=off": "No turn", "TOOLBELT_LEARN=off": "keeps no names"} {
 		engine, db := newCallingEngine(t), filepath.Join(t.TempDir(), "t.db")
 		r := start(t, engine.URL, "TOOLBELT_DB="+db, environ)
 		body := fmt.Sprintf(`{"model":"m","stream":false,"messages":[{"role":"user","content":"the weather in Paris: get_weather"}],"tools":[%s]}`, shadowTools())
@@ -131,7 +137,13 @@ func TestNothingIsCountedWhereItIsOff(t *testing.T) {
 		if err := r.end(); err != nil {
 			t.Fatal(err)
 		}
-		if text := reported(t, db); !strings.Contains(text, want) || strings.Contains(text, "get_weather") {
+		if environ == "TOOLBELT_MEMORY=off" {
+			if _, err := os.Stat(db); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: there is a database, or %v", environ, err)
+			}
+			continue
+		}
+		if text := reported(t, db); !strings.Contains(text, want) || strings.Contains(text, "get_weather") || strings.Contains(text, "op0") || environ == "TOOLBELT_LEARN=off" && !strings.Contains(text, " (ollama, Go-http-client): 1 turn in 1 conversation") {
 			t.Errorf("%s: reported %s", environ, text)
 		}
 	}
@@ -160,5 +172,11 @@ func TestReportCountsWhatWasAskedFor(t *testing.T) {
 	}
 	if len(d.Modes) != 1 || d.Modes[0].Mode != "on" || d.Modes[0].Recall.Calls != 1 || d.Modes[0].Recall.Asked != 1 || d.Modes[0].Recall.Missed != 0 || *d.Modes[0].Recall.Share != 0 {
 		t.Errorf("got %+v", d.Modes)
+	}
+	if hidden := d.Modes[0].Unseen; hidden.Turns != 1 || hidden.Asked != 1 || hidden.Guesses != 0 || hidden.Evaluated <= 0 || hidden.Evaluated != -d.Modes[0].Saving.Hidden || d.Modes[0].Saving.Turns != 1 {
+		t.Errorf("hidden turns %+v, saving %+v", hidden, d.Modes[0].Saving)
+	}
+	if text := reported(t, db); !strings.Contains(text, "calls of load_tools and tool_search answered: 1, guesses after the engine had dropped a call: 0") {
+		t.Errorf("reported %s", text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,17 +14,15 @@ import (
 )
 
 // printReport prints the report for a person.
-func printReport(w io.Writer, r telemetry.Report, core []string) error {
+func printReport(w io.Writer, r appReport, core []string) error {
 	span := r.Until.Sub(r.From).Round(time.Minute)
 	if len(r.Modes) == 0 {
 		_, err := fmt.Fprintf(w, "No turn was counted in the last %s.\n%s\n", spanText(span), telemetry.NoData)
 		return err
 	}
 	fmt.Fprintf(w, "The last %s.\n", spanText(span))
-	if len(r.Apps) > 1 {
-		for _, a := range r.Apps[:min(len(r.Apps), 10)] {
-			fmt.Fprintf(w, "app %s: %d turns in %d conversations\n", a.App, a.Turns, a.Sessions)
-		}
+	for _, a := range r.Apps[:min(len(r.Apps), 10)] {
+		fmt.Fprintf(w, "app %s: %s in %s\n", labelText(r.Labels[a.App]), count(a.Turns, "turn"), count(a.Sessions, "conversation"))
 	}
 	for _, m := range r.Modes {
 		if err := printMode(w, m); err != nil {
@@ -33,7 +32,7 @@ func printReport(w io.Writer, r telemetry.Report, core []string) error {
 	if err := printMissed(w, r.Missed); err != nil {
 		return err
 	}
-	if err := printCore(w, r, core); err != nil {
+	if err := printCore(w, r.Report, core); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nWhat to do next")
@@ -42,6 +41,13 @@ func printReport(w io.Writer, r telemetry.Report, core []string) error {
 	}
 	return nil
 }
+
+// What the tables are called.
+const (
+	missedTitle = "Hidden when they were called"
+	coreTitle   = "Tools for CORE"
+	coreAbout   = "used in 30 % of an app's conversations or more, or missed often"
+)
 
 // words are what a mode's figures are said with.
 type words struct{ title, visible, saved string }
@@ -54,36 +60,66 @@ func wordsOf(mode string) words {
 }
 
 func printMode(w io.Writer, m telemetry.Mode) error {
-	say := wordsOf(m.Mode)
-	fmt.Fprintf(w, "\n%s\n", say.title)
+	fmt.Fprintf(w, "\n%s\n", wordsOf(m.Mode).title)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(table, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	for _, row := range modeRows(m) {
+		fmt.Fprintf(table, "  %s\t%s\n", row[0], row[1])
 	}
-	row("turns", "%d in %d conversations, %d with a list%s", m.Turns, m.Sessions, m.Lists(), fallbackText(m.Fallbacks))
+	return table.Flush()
+}
+
+// modeRows are a mode's figures: each has a name, or none where it goes on with the one before, and what is said of it.
+func modeRows(m telemetry.Mode) [][]string {
+	say := wordsOf(m.Mode)
+	var rows [][]string
+	row := func(name, format string, args ...any) {
+		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
+	}
+	row("turns", "%d in %s, %d with a list%s", m.Turns, count(m.Sessions, "conversation"), m.Lists(), fallbackText(m.Fallbacks))
 	switch share, low, high := m.Recall.Share(); {
 	case m.Lists() == 0:
 	case m.Recall.Calls == 0:
 		row("recall", "no tool was called yet")
 	default:
-		row("recall", "%.1f %% of %d tools called %s (95 %% interval %.1f to %.1f)", 100*share, m.Recall.Calls, say.visible, 100*low, 100*high)
-		row("", "%d hidden when called, %d visible since the model asked for them", m.Recall.Misses, m.Recall.Asked)
+		row("recall", "%.1f %% of %s called %s (95 %% interval %.1f to %.1f)", 100*share, count(m.Recall.Calls, "tool"), say.visible, 100*low, 100*high)
+		row("", "%d hidden when called%s, %d visible since the model asked for them", m.Recall.Misses, writtenText(m.Recall.Written), m.Recall.Asked)
 	}
 	if m.Lists() > 0 {
 		row("tools", "%.1f a turn, %.1f of them visible", m.Tools.Offered, m.Tools.Visible)
 		row("their tokens", "%.0f a turn, %.0f of them visible (estimated); %d hidden in all", m.Tools.OfferedTokens, m.Tools.VisibleTokens, m.Tools.HiddenTokens)
-		printSaving(row, m, say)
+		hiddenRows(row, m.Hidden)
+		savingRows(row, m, say)
 	}
-	return table.Flush()
+	return rows
 }
 
-func printSaving(row func(name, format string, args ...any), m telemetry.Mode, say words) {
+func writtenText(written int) string {
+	if written == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d in writing, which the engine took for text)", written)
+}
+
+// hiddenRows tell what clients saw nothing of, where there was any.
+func hiddenRows(row func(name, format string, args ...any), h telemetry.HiddenTurns) {
+	if h.Turns == 0 {
+		return
+	}
+	row("hidden turns", "on %d of the turns; calls of load_tools and tool_search answered: %d, guesses after the engine had dropped a call: %d", h.Turns, h.Asked, h.Guesses)
+	row("", "they cost %s of reading and %d of generating", count(h.Evaluated, "token"), h.Generated)
+}
+
+func savingRows(row func(name, format string, args ...any), m telemetry.Mode, say words) {
 	s := m.Saving
 	if s.Judged == 0 {
 		row(say.saved, "not known: the engine does not say how much of a prompt it reads, or has not yet")
 		return
 	}
-	row(say.saved, "about %d tokens of reading on %d turns (estimated; %d lost on turns whose list changed are taken off)", s.Tokens, s.Judged, -s.Price)
+	hidden := ""
+	if s.Hidden < 0 {
+		hidden = fmt.Sprintf(" and %d read for hidden turns", -s.Hidden)
+	}
+	row(say.saved, "about %s of reading on %s (estimated; %d lost on turns whose list changed%s are taken off)", count(s.Tokens, "token"), count(s.Judged, "turn"), -s.Price, hidden)
 	if s.Unjudged > 0 {
 		row("", "turns that could not be judged, since the answer did not say enough: %d", s.Unjudged)
 	}
@@ -116,40 +152,54 @@ func printMissed(w io.Writer, missed []telemetry.Missed) error {
 	if len(missed) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "\nHidden when they were called")
+	fmt.Fprintf(w, "\n%s\n", missedTitle)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  TOOL\tMISSES\tTURNS THAT CALLED IT")
-	for _, m := range missed[:min(len(missed), maxMissedShown)] {
-		fmt.Fprintf(table, "  %s\t%d\t%d\n", printable(m.Tool), m.Misses, m.Calls)
+	for _, row := range missedRows(missed[:min(len(missed), maxMissedShown)]) {
+		fmt.Fprintf(table, "  %s\n", strings.Join(row, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if more := len(missed) - maxMissedShown; more > 0 {
-		fmt.Fprintf(w, "  and %d others\n", more)
+		fmt.Fprintf(w, "  and %s\n", count(more, "other"))
 	}
 	return nil
+}
+
+func missedRows(missed []telemetry.Missed) (rows [][]string) {
+	for _, m := range missed {
+		rows = append(rows, []string{printable(m.Tool), strconv.Itoa(m.Misses), strconv.Itoa(m.Calls)})
+	}
+	return rows
 }
 
 func printCore(w io.Writer, r telemetry.Report, core []string) error {
 	if len(r.Core) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "\nTools for CORE: used in 30 % of an app's conversations or more, or missed often")
+	fmt.Fprintf(w, "\n%s: %s\n", coreTitle, coreAbout)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  TOOL\tCONVERSATIONS\tSHARE\tMISSES\t")
-	for _, c := range r.Core {
-		configured := ""
-		if slices.Contains(core, c.Tool) {
-			configured = "configured"
-		}
-		fmt.Fprintf(table, "  %s\t%d\t%.0f %%\t%d\t%s\n", printable(c.Tool), c.Sessions, 100*c.Share, c.Misses, configured)
+	for _, row := range coreRows(r.Core, core) {
+		fmt.Fprintf(table, "  %s\n", strings.Join(row, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "In toolbelt.yaml:\n%s\n", telemetry.CoreYAML(r.CoreWith(core)))
 	return err
+}
+
+func coreRows(tools []telemetry.CoreTool, core []string) (rows [][]string) {
+	for _, c := range tools {
+		configured := ""
+		if slices.Contains(core, c.Tool) {
+			configured = "configured"
+		}
+		rows = append(rows, []string{printable(c.Tool), strconv.Itoa(c.Sessions), fmt.Sprintf("%.0f %%", 100*c.Share), strconv.Itoa(c.Misses), configured})
+	}
+	return rows
 }
 
 // printable is a tool's name as a terminal can show it: control characters are escaped.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"toolbelt/internal/session"
 	"toolbelt/internal/sqlite"
 	"toolbelt/internal/telemetry"
 )
@@ -69,7 +70,7 @@ func TestReport(t *testing.T) {
 	path, _ := counted(t)
 	text := reported(t, path)
 	for _, line := range []string{
-		"The last 7 days.", "app app1: 80 turns in 40 conversations", "app app2: 1 turns in 1 conversations",
+		"The last 7 days.", "app app1 (files_read, mail_send): 80 turns in 40 conversations", `app app2 ("odd\x1b[31m"): 1 turn in 1 conversation`,
 		"Shadow: every request went on as it came; this is what selection would have done",
 		"81 in 41 conversations, 80 with a list, the others with every tool (small array 1)",
 		"95.2 % of 84 tools called would have been visible (95 % interval 88.4 to 98.1)", "4 hidden when called, 0 visible since the model asked for them",
@@ -110,6 +111,32 @@ func TestReportInJSON(t *testing.T) {
 	}
 }
 
+// TestReportIsNetOfHiddenTurns has what clients saw nothing of, and takes off what it cost.
+func TestReportIsNetOfHiddenTurns(t *testing.T) {
+	path, db := counted(t)
+	err := db.SaveTurns(t.Context(), []telemetry.Turn{{
+		Session: "on", Number: 1, At: time.Now().Add(-time.Hour), Mode: telemetry.On, Visible: 10,
+		Account: telemetry.Account{App: "app3", Model: "m", Offered: 38, OfferedTokens: 5000, VisibleTokens: 1000, Changed: true},
+		First:   telemetry.Reading{Answers: 1, PromptTokens: 1100, EvaluatedTokens: 1100, PromptDuration: 11 * time.Second},
+		Hidden:  telemetry.Hidden{Rounds: 3, Guesses: 1, Read: telemetry.Reading{Answers: 3, PromptTokens: 4500, EvaluatedTokens: 700, PromptDuration: 7 * time.Second}, Generated: 60, GeneratedDuration: 2 * time.Second},
+		Use:     telemetry.Use{Calls: 2, Misses: 2, Written: 1},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := reported(t, path, "--app", "app3")
+	for _, line := range []string{
+		"2 hidden when called (1 in writing, which the engine took for text), 0 visible",
+		"on 1 of the turns; calls of load_tools and tool_search answered: 2, guesses after the engine had dropped a call: 1",
+		"they cost 700 tokens of reading and 60 of generating",
+		"about 3300 tokens of reading on 1 turn (estimated; 0 lost on turns whose list changed and 700 read for hidden turns are taken off)",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("%s\nlacks %q", text, line)
+		}
+	}
+}
+
 // TestReportKnowsWhatIsConfigured has a CORE already.
 func TestReportKnowsWhatIsConfigured(t *testing.T) {
 	path, _ := counted(t)
@@ -129,8 +156,103 @@ func TestReportOfAnAppThatIsNotThere(t *testing.T) {
 	path, _ := counted(t)
 	var log bytes.Buffer
 	err := Run(t.Context(), []string{"report", "--app", "nobody"}, Process{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &log, Environ: []string{"TOOLBELT_DB=" + path}, Dir: t.TempDir()})
-	if ExitStatus(err) != 1 || !strings.Contains(log.String(), `no turn of the app "nobody" is counted in this time; there are those of app1, app2`) {
+	if ExitStatus(err) != 1 || !strings.Contains(log.String(), `no turn of the app "nobody" is counted in this time; there are those of app1 (files_read, mail_send), app2 ("odd\x1b[31m")`) {
 		t.Errorf("%v: %s", err, &log)
+	}
+}
+
+// TestReportTellsAppsApart has two that call themselves the same, and one of which nothing is known but its tools.
+func TestReportTellsAppsApart(t *testing.T) {
+	path, db := counted(t)
+	turn := telemetry.Turn{Session: "z", Number: 1, At: time.Now().Add(-time.Minute), Mode: telemetry.Shadow, Account: telemetry.Account{App: "b0c1"}}
+	if err := db.SaveTurns(t.Context(), []telemetry.Turn{turn}); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []session.Label{
+		{App: "app1", Family: "ollama", Agent: "open-webui", Tools: []string{"first"}}, {App: "b0c1", Family: "openai", Agent: "Open-WebUI\x1b[31m", Tools: []string{"first"}},
+		{App: "unseen", Family: "ollama", Agent: "jan"},
+	} {
+		if err := db.SaveLabel(t.Context(), l, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := reported(t, path)
+	for _, line := range []string{
+		"\napp app1 (ollama, open-webui; files_read, mail_send): 80 turns in 40 conversations\n", `app app2 ("odd\x1b[31m"): 1 turn in`,
+		`app b0c1 (openai, "Open-WebUI\x1b[31m"; first): 1 turn in`,
+	} {
+		if !strings.Contains(all, line) {
+			t.Errorf("%s\nlacks %q", all, line)
+		}
+	}
+	for want, id := range map[string]string{"app2": "app2", "b": "b0c1", "OPEN-webui": "app1"} {
+		if text := reported(t, path, "--app", want); !strings.Contains(text, "\napp "+id) || strings.Count(text, "\napp ") != 1 {
+			t.Errorf("--app %s: %s", want, text)
+		}
+	}
+	var d reportDocument
+	if err := json.Unmarshal([]byte(reported(t, path, "--json", "--app", "open-webui")), &d); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Apps) != 1 || d.Apps[0].App.App != "app1" || d.Apps[0].Turns != 80 || d.Apps[0].Family != "ollama" || d.Apps[0].Agent != "open-webui" || fmt.Sprint(d.Apps[0].Tools) != "[files_read mail_send]" {
+		t.Errorf("got %+v", d.Apps)
+	}
+	for want, says := range map[string]string{
+		"app": `--app "app" may mean 2 apps, so give more of an id: app1 (ollama, open-webui; files_read, mail_send), app2 ("odd\x1b[31m")`,
+		"jan": `no turn of the app "jan" is counted in this time; there are those of app1 (ollama, open-webui; files_read, mail_send), `,
+	} {
+		var log bytes.Buffer
+		err := Run(t.Context(), []string{"report", "--app", want}, Process{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &log, Environ: []string{"TOOLBELT_DB=" + path}, Dir: t.TempDir()})
+		if ExitStatus(err) != 1 || !strings.Contains(log.String(), says) {
+			t.Errorf("--app %s: %v: %s", want, err, &log)
+		}
+	}
+}
+
+// TestReportAsAPage writes all three files, beside what is printed.
+func TestReportAsAPage(t *testing.T) {
+	path, db := counted(t)
+	turn := telemetry.Turn{Session: "y", Number: 1, At: time.Now().Add(-time.Minute), Mode: telemetry.On, Account: telemetry.Account{App: "app1"},
+		Use: telemetry.Use{Calls: 1, Misses: 1, Names: []string{"<b>|x"}, Missed: []string{"<b>|x"}}}
+	if err := db.SaveTurns(t.Context(), []telemetry.Turn{turn}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.SaveLabel(t.Context(), session.Label{App: "app1", Family: "ollama", Agent: "open-webui"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "new", "report")
+	printed := reported(t, path, "--json", "--out", dir)
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	if read("report.json") != printed {
+		t.Error("report.json is not what --json prints")
+	}
+	for name, parts := range map[string][]string{
+		"report.md": {
+			"# Tool selection on your own requests\n", "| app1 | ollama | open-webui | files_read, mail_send, &lt;b>\\|x | 81 | 41 |", "## Shadow\n", "Every request went on as it came; this is",
+			"| recall | 95.2 % of 84 tools called would have been visible", "## On\n", "| mail_send | 4 | 4 |", "## Tools for CORE\n", "- Put ", "core: [files_read, mail_send",
+		},
+		"report.html": {"<title>Tool selection on your own requests</title>", "&lt;b&gt;|x", "open-webui", "95.2 % of 84 tools", "core: [files_read, mail_send"},
+	} {
+		text := read(name)
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s\nlacks %q", text, part)
+			}
+		}
+	}
+	if text := read("report.html"); strings.Contains(text, "<b>|x") {
+		t.Error("a tool's name is not escaped")
+	}
+	dir = t.TempDir()
+	reported(t, path, "--since", "1s", "--out", dir)
+	if text := read("report.md"); !strings.Contains(text, "No turn was counted in the last ") || !strings.Contains(text, "TOOLBELT_MODE=shadow for a day") {
+		t.Errorf("of nothing: %s", text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Process is what the program needs of the process that it runs in.
@@ -74,7 +75,7 @@ Settings come from a file, then TOOLBELT_ variables, then flags, the later the s
 is in force and where it came from. The file is the one that --config or TOOLBELT_CONFIG names, else toolbelt/toolbelt.yaml in
 the configuration folder ($XDG_CONFIG_HOME or ~/.config), else toolbelt.yaml in the working folder.`,
 		Example: `  toolbelt serve
-  toolbelt select --tools tools.json "what is on my calendar tomorrow?"
+  toolbelt select --tools demo "what is on my calendar tomorrow?"
   toolbelt config`,
 		Version:       version(),
 		SilenceErrors: true,
@@ -90,7 +91,40 @@ the configuration folder ($XDG_CONFIG_HOME or ~/.config), else toolbelt.yaml in 
 	for _, cmd := range root.Commands() {
 		markRuns(cmd)
 	}
+	root.SetFlagErrorFunc(knownFlag)
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Run, cmd.RunE = nil, knownHelp
+		}
+	}
 	return root
+}
+
+// knownHelp shows the help of the command that args name, and refuses what is none.
+func knownHelp(cmd *cobra.Command, args []string) error {
+	root := cmd.Root()
+	found, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return knownCommand(found, rest)
+	}
+	found.InitDefaultHelpFlag()
+	found.InitDefaultVersionFlag()
+	return found.Help()
+}
+
+// knownFlag says which flags a mistyped one may have been meant for.
+func knownFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return fmt.Errorf("%w%s", err, meant(unknown.GetSpecifiedName(), names, func(name string) string { return "--" + name }))
 }
 
 // markRuns makes the errors of cmd and all below it, once they run, known as their own.

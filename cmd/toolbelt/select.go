@@ -13,12 +13,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolbelt/catalog"
+	"toolbelt/eval"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
 
 // maxToolsFileBytes bounds a file of tools.
 const maxToolsFileBytes = 64 << 20
+
+// demoTools names the built-in tools in place of a file; a file of that name is ./demo.
+const demoTools = "demo"
+
+// toolsUsage describes --tools.
+const toolsUsage = "`file` of tools, - for standard input, demo for the 38 built-in ones"
 
 func newSelectCommand(p Process) *cobra.Command {
 	path, asJSON := "", false
@@ -29,11 +36,11 @@ func newSelectCommand(p Process) *cobra.Command {
 It ranks any list; the daemon sends one of few and short tools as it is. Remembered skills are not consulted.
 
 FILE is a JSON array of tools, an object with "tools" (also what an MCP server answers to tools/list), or JSON lines, in OpenAI's,
-Ollama's or MCP's shape; - is standard input. Scores are the builtin embedder's, in match units: how far a tool stands
+Ollama's or MCP's shape; - is standard input, and demo the 38 tools of "toolbelt demo", which are built in. Scores are the builtin embedder's, in match units: how far a tool stands
 out from requests that have nothing to do with it. They decide what is shown; the order comes from ranks, in which words count as well.`,
-		Example: `  toolbelt select --tools tools.json "what is on my calendar tomorrow?"
-  toolbelt select --tools tools.json --json "resize photo.png to 200 pixels"
-  curl -s localhost:8080/tools | toolbelt select --tools - "find the invoice from May"`,
+		Example: `  toolbelt select --tools demo "what is on my calendar tomorrow?"
+  toolbelt select --tools demo --max-tools 5 --json "turn the heating up to 21 degrees"
+  echo '[{"name":"find_invoice","description":"Find an invoice."}]' | toolbelt select --tools - "find the invoice from May"`,
 		Args: oneMessage,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, _, err := loadConfig(cmd, p)
@@ -41,7 +48,7 @@ out from requests that have nothing to do with it. They decide what is shown; th
 				return err
 			}
 			if path == "" {
-				return &usageError{errors.New("--tools is missing: name the file of tools, or - for standard input")}
+				return &usageError{errors.New("--tools is missing: name the file of tools, - for standard input, or demo for the built-in ones")}
 			}
 			tools, err := readTools(p, path)
 			if err != nil {
@@ -58,7 +65,7 @@ out from requests that have nothing to do with it. They decide what is shown; th
 			return report.print(p.Stdout, len(tools))
 		},
 	}
-	cmd.Flags().StringVar(&path, "tools", "", "`file` of tools, - for standard input")
+	cmd.Flags().StringVar(&path, "tools", "", toolsUsage)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	addSettings(cmd, "max-tools", "tau")
 	return cmd
@@ -83,13 +90,31 @@ func givenTools(p Process, path, configured string) ([]catalog.Tool, error) {
 	case path != "":
 		return readTools(p, path)
 	case configured != "":
-		return readTools(p, configured)
+		return readToolsFile(p, configured)
 	}
-	return nil, &usageError{errors.New("--tools is missing: name the file of tools, or - for standard input (the database keeps only names of the tools that were seen)")}
+	return nil, &usageError{errors.New("--tools is missing: name the file of tools, - for standard input, or demo for the built-in ones (the database keeps only names of the tools that were seen)")}
 }
 
-// readTools reads a file of tools; "-" is standard input.
+// readTools reads the tools that --tools names: a file's, or the built-in ones.
 func readTools(p Process, path string) ([]catalog.Tool, error) {
+	if path != demoTools {
+		return readToolsFile(p, path)
+	}
+	demo, err := eval.Demo()
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]catalog.Tool, 0, len(demo.Tools))
+	for _, raw := range demo.Tools {
+		if t, ok := catalog.ParseTool(raw); ok { // each has a name: Demo looks
+			tools = append(tools, t)
+		}
+	}
+	return tools, nil
+}
+
+// readToolsFile reads a file of tools; "-" is standard input.
+func readToolsFile(p Process, path string) ([]catalog.Tool, error) {
 	data, err := readInput(p, path, maxToolsFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the tools: %w", err)

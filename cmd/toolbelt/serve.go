@@ -22,8 +22,6 @@ import (
 const (
 	// headerTimeout bounds how long a client may take over its request's headers; its body and the answer may take any time.
 	headerTimeout = 30 * time.Second
-	// drainTimeout is how long answers that are under way may go on after the daemon was told to stop.
-	drainTimeout = 5 * time.Second
 	// lookTimeout is how long the engine may take to tell its version before it counts as absent.
 	lookTimeout = 5 * time.Second
 )
@@ -33,7 +31,8 @@ func newServeCommand(p Process) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the daemon",
 		Long: `Run the daemon: it listens for chat apps, cuts the tools of their chat requests to those that the conversation needs, and
-hands everything else to the engine as it came. It ends at an interrupt, after the answers under way, or 5 seconds later.
+hands everything else to the engine as it came. It ends at an interrupt or a SIGTERM, after the answers under way, at the
+latest after the time that --grace or TOOLBELT_GRACE says (30s); a second signal ends it at once.
 
 Point the app's Ollama URL at the daemon's address; for an OpenAI-compatible app, the same with /v1. The engine is the
 one that OLLAMA_HOST names, or --upstream.`,
@@ -84,7 +83,7 @@ func serve(ctx context.Context, p Process, cfg config.Config) error {
 	}
 	defer service.close()
 	server := &http.Server{
-		Handler:           service.handler,
+		Handler:           newFreeing(service.handler),
 		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -92,11 +91,11 @@ func serve(ctx context.Context, p Process, cfg config.Config) error {
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	go lookForEngine(looking, upstream, log)
-	return run(ctx, server, listener, log)
+	return run(ctx, server, listener, cfg.Serve.Grace, log)
 }
 
-// run serves until ctx ends, then lets what is under way finish.
-func run(ctx context.Context, server *http.Server, listener net.Listener, log *slog.Logger) error {
+// run serves until ctx ends, then lets what is under way finish, for the time of grace.
+func run(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration, log *slog.Logger) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -104,11 +103,11 @@ func run(ctx context.Context, server *http.Server, listener net.Listener, log *s
 		return fmt.Errorf("serving on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
-	log.Info("stopping", "grace", drainTimeout)
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	log.Info("stopping", "grace", grace)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
-		log.Warn("answers under way were cut off", "after", drainTimeout)
+		log.Warn("answers under way were cut off", "after", grace)
 		server.Close()
 	}
 	return nil

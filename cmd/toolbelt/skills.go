@@ -35,39 +35,20 @@ daemon's database; a running daemon sees a change within moments.`
 	return cmd
 }
 
-// withSkills opens the database for the time of run.
+// withSkills opens what the database keeps for the time of run.
 func withSkills(cmd *cobra.Command, p Process, run func(ctx context.Context, library *skills.Library) error) error {
-	return withSkillsAndDatabase(cmd, p, func(ctx context.Context, _ *sqlite.DB, library *skills.Library) error { return run(ctx, library) })
+	return withSkillsAndDatabase(cmd, p, openKept, func(ctx context.Context, _ *sqlite.DB, library *skills.Library) error { return run(ctx, library) })
 }
 
-// withSkillsAndDatabase is withSkills with the database itself.
-func withSkillsAndDatabase(cmd *cobra.Command, p Process, run func(ctx context.Context, db *sqlite.DB, library *skills.Library) error) error {
-	return withDatabase(cmd, p, func(db *sqlite.DB, log *slog.Logger) error {
+// withSkillsAndDatabase opens the database with open for the time of run.
+func withSkillsAndDatabase(cmd *cobra.Command, p Process, open databaseOpener, run func(ctx context.Context, db *sqlite.DB, library *skills.Library) error) error {
+	return withDatabase(cmd, p, open, func(db *sqlite.DB, log *slog.Logger) error {
 		library, err := skills.Open(cmd.Context(), skills.Parts{Store: db, Log: log})
 		if err != nil {
 			return err
 		}
 		return run(cmd.Context(), db, library)
 	})
-}
-
-// withDatabase opens the configured database for the time of run. log is for what a user must know, warnings and worse. While memory is off
-// nothing is read or written.
-func withDatabase(cmd *cobra.Command, p Process, run func(db *sqlite.DB, log *slog.Logger) error) error {
-	cfg, from, err := loadConfig(cmd, p)
-	if err != nil {
-		return err
-	}
-	if !cfg.Selection.Memory {
-		return fmt.Errorf("memory is off (%s): nothing is read or written; --memory on allows it for this command, \"toolbelt memory on\" for good", from.Origins["memory"])
-	}
-	log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
-	db, err := sqlite.Open(cmd.Context(), cfg.Store.Path, log)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	return run(db, log)
 }
 
 // skillsSettings gives cmd the flags that all skills commands share.
@@ -101,7 +82,7 @@ most important first. The body, Markdown, is the steps; - reads them from standa
 			if err := s.Validate(); err != nil {
 				return &usageError{err}
 			}
-			return withSkills(cmd, p, func(ctx context.Context, library *skills.Library) error {
+			return withSkillsAndDatabase(cmd, p, openToWrite, func(ctx context.Context, _ *sqlite.DB, library *skills.Library) error {
 				return addSkill(ctx, p.Stdout, library, s, replace)
 			})
 		},

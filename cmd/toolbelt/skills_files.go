@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"toolbelt/catalog"
+	"toolbelt/internal/sqlite"
 	"toolbelt/skills"
 	"toolbelt/skills/skillmd"
 )
@@ -36,7 +37,11 @@ works for those that exist. Other files of a skill are not kept. One broken skil
 			if err != nil {
 				return err
 			}
-			return withSkills(cmd, p, func(ctx context.Context, library *skills.Library) error {
+			open := openToWrite
+			if dryRun {
+				open = openToTry
+			}
+			return withSkillsAndDatabase(cmd, p, open, func(ctx context.Context, _ *sqlite.DB, library *skills.Library) error {
 				list, failed, err := importSkills(ctx, library, found, replace, dryRun)
 				if err != nil {
 					return err
@@ -337,7 +342,7 @@ func newSkillsHistoryCommand(p Process) *cobra.Command {
   toolbelt skills history weekly-report --restore 2`,
 		Args: oneName,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSkillsAndDatabase(cmd, p, historyOf(p, args[0], &restore, &asJSON))
+			return withSkillsAndDatabase(cmd, p, openKept, historyOf(p, args[0], &restore, &asJSON))
 		},
 	}
 	cmd.Flags().IntVar(&restore, "restore", 0, "`version` to bring back, as a new one")

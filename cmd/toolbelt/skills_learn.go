@@ -41,7 +41,11 @@ nothing and says what would be done.`,
 			if !cfg.Selection.Learn {
 				return fmt.Errorf("learning is off (%s): nothing that users said is read; --learn on allows it for this time", from.Origins["learn"])
 			}
-			return withSkillsAndDatabase(cmd, p, func(ctx context.Context, db *sqlite.DB, library *skills.Library) error {
+			open := openToWrite
+			if dryRun {
+				open = openToTry
+			}
+			return withSkillsAndDatabase(cmd, p, open, func(ctx context.Context, db *sqlite.DB, library *skills.Library) error {
 				builtin, err := embed.NewBuiltin()
 				if err != nil {
 					return err
@@ -118,7 +122,7 @@ func newSkillsWhyCommand(p Process) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withSkillsAndDatabase(cmd, p, func(ctx context.Context, db *sqlite.DB, _ *skills.Library) error {
+			return withSkillsAndDatabase(cmd, p, openKept, func(ctx context.Context, db *sqlite.DB, _ *skills.Library) error {
 				builtin, err := embed.NewBuiltin()
 				if err != nil {
 					return err

@@ -15,7 +15,7 @@ import (
 )
 
 // settings are a configuration as its file's text says.
-func settings(t *testing.T, environ ...string) config.Config {
+func settings(t testing.TB, environ ...string) config.Config {
 	t.Helper()
 	cfg, _, err := config.Load(config.Sources{Environ: append(environ, "HOME="+t.TempDir()), Dir: t.TempDir()})
 	if err != nil {

@@ -50,6 +50,7 @@ func policyOf(cfg config.Config) turn.Policy {
 	p.Core, p.MaxTools, p.Threshold = cfg.Selection.Core, cfg.Selection.MaxTools, cfg.Selection.Threshold
 	p.Budget, p.Shadow = cfg.Selection.Budget, cfg.Selection.Mode == config.Shadow
 	p.LoadTools, p.ToolSearch = cfg.Selection.LoadTools, cfg.Selection.ToolSearch
+	p.SkillBody = cfg.Skills.Body
 	if cfg.Prefix.Strategy != config.AutoStrategy {
 		p.Strategy = kvcache.Strategy(cfg.Prefix.Strategy)
 	}

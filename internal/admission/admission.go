@@ -45,6 +45,8 @@ type Input struct {
 	Pins     []catalog.ID
 	Hatches  []catalog.ID     // called while hidden
 	Skill    []catalog.ID     // in rank order, then declared order
+	Offered  []catalog.ID     // of a skill that the matches speak against: into slots that nothing else wants
+	Spared   []catalog.ID     // matches that are the last to give way to Skill
 	Matches  []selector.Match // over the floor, best first
 	Mates    []catalog.ID     // best first
 	Seed     []catalog.ID     // shown where there is nothing else to go by
@@ -85,7 +87,8 @@ func Admit(in Input) Result {
 	a.keep(in.Previous)
 	a.keep(called)
 	a.makeRoom()
-	a.mates(in.Mates)
+	free := a.fill(in.Offered, session.Skill, a.cap-a.counted())
+	a.fill(in.Mates, session.Bundle, free)
 	a.seed()
 	a.fitBudget()
 	return a.result()
@@ -134,23 +137,57 @@ func (a *state) require(ids []catalog.ID, why session.Reason) {
 	}
 }
 
-// match gives the open slots to the matches, by their own rank.
+// match gives the open slots to the matches, by their own rank; where a skill leaves too few, to those first that it spares.
 func (a *state) match(matches []selector.Match) {
 	a.cap = max(a.in.Limits.Cap, a.fixed+MinSemantic)
 	if a.in.Limits.Strict {
 		a.cap = a.in.Limits.Cap
 	}
+	reserved := a.reserved(matches)
 	for _, m := range matches {
 		if _, ok := a.reason[m.ID]; ok {
 			continue
 		}
-		if a.fixed+len(a.matched) >= a.cap || a.tooWeak(m, matches[0]) {
+		taken := a.fixed + len(a.matched) + len(reserved)
+		if reserved[m.ID] {
+			taken--
+			delete(reserved, m.ID)
+		}
+		if taken >= a.cap || a.tooWeak(m, matches[0]) {
 			a.skipped = append(a.skipped, m.ID)
 			continue
 		}
 		a.show(m.ID, session.Semantic)
 		a.matched = append(a.matched, m.ID)
 	}
+}
+
+// reserved are the spared matches that have a slot of their own where no skill takes one.
+func (a *state) reserved(matches []selector.Match) map[catalog.ID]bool {
+	reserved := map[catalog.ID]bool{}
+	if len(a.in.Spared) == 0 {
+		return reserved
+	}
+	open := a.cap
+	for _, why := range a.reason {
+		if why == session.Core {
+			open--
+		}
+	}
+	for _, m := range matches {
+		if open <= 0 {
+			break
+		}
+		why, shown := a.reason[m.ID]
+		if shown && why != session.Skill || a.tooWeak(m, matches[0]) {
+			continue
+		}
+		open--
+		if !shown && slices.Contains(a.in.Spared, m.ID) && a.fixed+len(reserved) < a.cap {
+			reserved[m.ID] = true
+		}
+	}
+	return reserved
 }
 
 // tooWeak reports whether a newcomer is so far below the turn's best match that an existing list is not changed for it: each tool
@@ -251,20 +288,20 @@ func (a *state) hysteresis(need int) int {
 	return need
 }
 
-// mates fill only what is left under the cap: no match and no kept tool ever loses its slot to one.
-func (a *state) mates(mates []catalog.ID) {
-	free := a.cap - a.counted()
-	for _, id := range mates {
+// fill shows what fits into what is left under the cap, and returns what is left then: no match and no kept tool ever loses its slot to one.
+func (a *state) fill(ids []catalog.ID, why session.Reason, free int) int {
+	for _, id := range ids {
 		if free <= 0 {
-			return
+			return 0
 		}
 		if slices.Contains(a.skipped, id) {
 			continue
 		}
-		if a.show(id, session.Bundle) {
+		if a.show(id, why) {
 			free--
 		}
 	}
+	return free
 }
 
 func (a *state) seed() {

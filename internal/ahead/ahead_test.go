@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"toolbelt/catalog"
 	"toolbelt/embed"
 	"toolbelt/internal/ahead"
 	"toolbelt/internal/chat"
@@ -232,6 +233,23 @@ func TestWithoutASystemTextNothingIsKept(t *testing.T) {
 	r.next()
 	if len(kept.saved) > 0 {
 		t.Errorf("kept is %s", kept.list[0].Body)
+	}
+}
+
+// A conversation of many megabytes is not kept, nor is the one before it read in its place; what comes later is.
+func TestAHugeConversationIsNotKept(t *testing.T) {
+	r := start(t, nil)
+	r.answered(hello)
+	p := r.answered(`{"role":"system","content":"You help."},{"role":"user","content":"look at this","images":["` + strings.Repeat("QUJD", 2<<20) + `"]}`)
+	r.reader.Passed("m", false)
+	r.reader.Loaded("unknown")
+	if d, err := r.reader.Prefetch(context.Background(), p.Session, "send an email to somebody"); catalog.KindOf(err) != catalog.NotFound || err == nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+	r.answered(`{"role":"system","content":"You help."},{"role":"user","content":"book a flight"}`)
+	r.reader.Passed("m", false)
+	if body := r.next(); !strings.Contains(body, "book a flight") {
+		t.Errorf("the engine was asked %.300s", body)
 	}
 }
 

@@ -81,5 +81,5 @@ func (s *sender) exchange(req *http.Request) (kvcache.Answer, error) {
 		return kvcache.Answer{Refused: true}, catalog.NewError(catalog.Unavailable, fmt.Sprintf("the engine answered %s", res.Status), nil)
 	}
 	u := scanner.Usage()
-	return kvcache.Answer{PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, PromptDuration: u.PromptDuration}, err
+	return kvcache.Answer{PromptTokens: u.PromptTokens, CachedTokens: u.CachedTokens, EvaluatedTokens: u.Evaluated, OutputTokens: u.OutputTokens, PromptDuration: u.PromptDuration}, err
 }

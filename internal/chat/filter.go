@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -23,16 +24,17 @@ type FilterConfig struct {
 
 	// Where an answer echoes the request's tools and tool_choice (Responses), the client's own go in. Raw JSON; nil: left.
 	Tools, Choice []byte
+	Previous      string // likewise its previous_response_id; "": left
 }
 
 // Verdict is what a round of an answer came to.
 type Verdict struct {
 	ID        string       // the engine's id of this round's answer; "" where it has none. The client sees the first round's, of a plain answer the last's
-	Held      []HiddenCall // calls kept from the client, in order; Arguments nil where they are no object, and of the bridge's own, Result empty
+	Held      []HiddenCall // calls kept from the client, in order; Arguments as the model wrote them, an object as a rule, nil where there are none, and of the bridge's own; Result empty
 	Passed    []Call       // calls the client got, bridged ones under their true names
 	Text      string       // what the model said in this round, thinking left out; at most 64 KiB, ending at a whole character
 	Truncated bool         // Text is not all of it
-	Empty     bool         // complete and with tokens generated, yet without text, thinking and calls
+	Empty     bool         // complete, not cut at its limit and with tokens generated, yet without text, thinking and calls
 	Ended     bool         // the client has been given the answer's end, or an error of the engine's: Next is of no use
 	Usage     Usage        // of this round
 }
@@ -82,7 +84,33 @@ type clientSide struct {
 
 	items    []byte // of Responses and Anthropic: the parts of earlier rounds, as the elements of an array
 	previous []byte // Responses: the first round's previous_response_id
-	sequence int    // Responses: the number of the next event
+	eventForm
+}
+
+// eventForm is how the engine writes the events of Responses, which ours beside them mirror: llama.cpp's have neither numbers nor indexes.
+type eventForm struct {
+	sequence   int  // the number of the next event
+	numbered   bool // an event with a number has come
+	unnumbered bool // one without
+}
+
+// bare reports whether the engine's events have no numbers.
+func (e *eventForm) bare() bool { return e.unnumbered && !e.numbered }
+
+// came notes an event of the engine's and its number, -1 without one.
+func (e *eventForm) came(number int) {
+	e.numbered = e.numbered || number >= 0
+	e.unnumbered = e.unnumbered || number < 0
+}
+
+// appendNumber writes the next number as a member of an event, where its events have one.
+func (e *eventForm) appendNumber(dst []byte) []byte {
+	if e.bare() {
+		return dst
+	}
+	dst = appendInt(append(dst, `,"sequence_number":`...), e.sequence)
+	e.sequence++
+	return dst
 }
 
 // numbering gives the calls of a choice their indexes.
@@ -94,7 +122,8 @@ type numbering struct {
 // figures are counts that add up over rounds: tokens and nanoseconds.
 type figures struct {
 	prompt, output                int
-	total, load, promptEval, eval int64
+	total, load, promptEval, eval int64         // as Ollama says
+	reading, writing              time.Duration // as any engine does
 }
 
 // NewFilter returns a filter for the first round of an answer with this Content-Type, which may be empty. For an
@@ -163,14 +192,18 @@ func (f *Filter) End() Verdict {
 	for i := range r.fates {
 		v.add(&r.scan.calls.all[i], &r.fates[i])
 	}
-	v.Empty = v.Usage.Done && v.Usage.OutputTokens > 0 && !r.substance && len(r.fates) == 0
+	v.Empty = v.Usage.Done && !v.Usage.Cut && v.Usage.OutputTokens > 0 && !r.substance && len(r.fates) == 0
 	return v
 }
 
 func (v *Verdict) add(b *building, fate *fate) {
 	switch {
 	case fate.kind == held:
-		v.Held = append(v.Held, HiddenCall{ID: b.id, Name: fate.name, Arguments: unpack(fate.arguments)})
+		arguments := unpack(fate.arguments)
+		if arguments == nil {
+			arguments = fate.arguments
+		}
+		v.Held = append(v.Held, HiddenCall{ID: b.id, Name: fate.name, Arguments: arguments})
 	case fate.name != "":
 		names, texts := b.argumentNames(), b.argumentTexts()
 		if fate.bridged {
@@ -256,7 +289,7 @@ func (f *Filter) appendError(dst []byte, message string) []byte {
 		dst = appendQuoted(append(dst, `data: {"error":{"message":`...), message)
 		return append(dst, `,"type":"server_error","param":null,"code":null}}`+"\n\n"...)
 	case Responses:
-		data := appendInt([]byte(`{"type":"error","sequence_number":`), f.client.sequence)
+		data := f.client.appendNumber([]byte(`{"type":"error"`))
 		data = appendQuoted(append(data, `,"code":"server_error","message":`...), message)
 		return appendEvent(dst, "error", append(data, `,"param":null}`...))
 	case Anthropic:

@@ -15,6 +15,8 @@ type part struct {
 	open   bool   // the client has been told its beginning and not its end
 	from   int    // length of the round's text when it began
 	begins []byte // JSON of the event that began it, of a bridged call
+
+	unindexed bool // the engine's events about it have no index
 }
 
 const maxParts = 1 << 10 // of a round; more are not told apart
@@ -36,6 +38,7 @@ func (r *partList) begin(index int, p *part) {
 		r.byIndex = make(map[int]*part)
 	}
 	r.byIndex[index] = p
+	p.unindexed = index == noIndex
 	r.order = append(r.order, p)
 }
 

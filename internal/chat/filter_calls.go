@@ -11,7 +11,7 @@ type fate struct {
 	name      string // the true one, once it is known
 	bridged   bool
 	arguments []byte // of a held or bridged call, so far
-	object    bool   // they came as an object
+	object    bool   // they came as JSON, not as a string that holds it
 	args      balance
 	pieces    int    // entries gathered
 	template  []byte // JSON of the unit that began a bridged call in a stream
@@ -148,7 +148,7 @@ func (r *round) gather(fate *fate, b []byte, arguments span) {
 		fate.arguments = appendUnquoted(fate.arguments, arguments.of(b))
 		fate.args.add(fate.arguments[before:])
 		r.gathered += len(fate.arguments) - before
-	case arguments.isObject(b):
+	case arguments.isObject(b) || arguments.isArray(b):
 		fate.arguments, fate.object = bytes.Clone(arguments.of(b)), true
 		fate.args.state = argsWhole
 		r.gathered += len(fate.arguments)

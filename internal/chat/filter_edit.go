@@ -1,8 +1,10 @@
 package chat
 
 import (
+	"math"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // editor gathers edits of a piece of JSON that is known to be valid.
@@ -125,6 +127,8 @@ func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n
 func (s *figures) add(round *figures, usage Usage) {
 	s.prompt = usage.PromptTokens
 	s.output += usage.OutputTokens
+	s.reading += usage.PromptDuration
+	s.writing += usage.OutputDuration
 	s.total += round.total
 	s.load += round.load
 	s.promptEval += round.promptEval
@@ -136,6 +140,50 @@ func (e *editor) raise(at span, more int64) {
 	if n := wholeNumber(e.b, at); n >= 0 && more > 0 && n < 1<<62 && more < 1<<62 {
 		e.replace(at, strconv.AppendInt(nil, n+more, 10))
 	}
+}
+
+// editTimings adds what earlier rounds came to in llama.cpp's timings: what was generated, and the times. Its counts of the prompt are the last round's.
+func (f *Filter) editTimings(ed *editor, timings span) {
+	if f.client.rounds < 2 || !timings.isObject(ed.b) {
+		return
+	}
+	spent := &f.client.spent
+	tokens, millis := 0, 0.0
+	eachField(ed.b, timings.start, func(key []byte, value span) bool {
+		switch string(key) {
+		case "prompt_ms":
+			ed.raiseMillis(value, spent.reading)
+		case "predicted_n":
+			tokens = number(ed.b, value, 0) + spent.output
+			ed.raise(value, int64(spent.output))
+		case "predicted_ms":
+			millis = ed.raiseMillis(value, spent.writing)
+		}
+		return true
+	})
+	if tokens == 0 || millis <= 0 || spent.writing == 0 {
+		return
+	}
+	ed.replace(fieldOf(ed.b, timings, "predicted_per_token_ms"), appendMillis(nil, millis/float64(tokens)))
+	ed.replace(fieldOf(ed.b, timings, "predicted_per_second"), appendMillis(nil, float64(tokens)/millis*1000))
+}
+
+// raiseMillis replaces a number of milliseconds by itself and what earlier rounds came to, and returns the sum; 0 where there is no number.
+func (e *editor) raiseMillis(at span, more time.Duration) float64 {
+	was := duration(e.b, at, time.Millisecond, -1)
+	if was < 0 || more < 0 || was > 1<<61 || more > 1<<61 {
+		return 0
+	}
+	sum := float64(was+more) / float64(time.Millisecond)
+	if more > 0 {
+		e.replace(at, appendMillis(nil, sum))
+	}
+	return sum
+}
+
+// appendMillis writes a number with as much behind the point as an engine's clock tells.
+func appendMillis(dst []byte, millis float64) []byte {
+	return strconv.AppendFloat(dst, math.Round(millis*1000)/1000, 'f', -1, 64)
 }
 
 // wholeNumber reads a count, -1 where there is none.

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"toolbelt/internal/chat"
 )
@@ -63,7 +64,7 @@ func TestFilterVerdict(t *testing.T) {
 		usage chat.Usage
 	}{
 		"openai":    {stream, chat.Usage{PromptTokens: 7, OutputTokens: 2, Done: true}},
-		"ollama":    {ollama, chat.Usage{PromptTokens: 20, OutputTokens: 5, PromptDuration: 30, Done: true}},
+		"ollama":    {ollama, chat.Usage{PromptTokens: 20, OutputTokens: 5, PromptDuration: 30, OutputDuration: 40, Done: true}},
 		"anthropic": {anthropic, chat.Usage{PromptTokens: 7, CachedTokens: 4, OutputTokens: 2, Done: true}},
 		"responses": {responses, chat.Usage{PromptTokens: 20, OutputTokens: 2, Done: true}},
 	} {
@@ -78,6 +79,28 @@ func TestFilterVerdict(t *testing.T) {
 	}
 	if odd := filter(chat.Ollama, ndjson, ours(), 1<<20, strings.Repeat(ollamaSays("a"+strings.Repeat("é", 1000)), 40)).verdicts[0]; len(odd.Text) > 64<<10 || !strings.HasSuffix(odd.Text, "é") {
 		t.Errorf("%d bytes, ending in %q", len(odd.Text), odd.Text[len(odd.Text)-4:])
+	}
+}
+
+// TestHeldArgumentsAreAsTheModelWroteThem: what is no object may be read all the same.
+func TestHeldArgumentsAreAsTheModelWroteThem(t *testing.T) {
+	for arguments, want := range map[string]string{
+		`"{\"name\":\"x\"}"`: `{"name":"x"}`, `"\"{\\\"name\\\":1}\""`: `{"name":1}`, `"[\"x\",\"y\"]"`: `["x","y"]`, `"\"x\""`: `"x"`, `"x"`: "x", `"{\"name\":"`: `{"name":`, `"7"`: "7", `""`: "",
+		`{"name":"x"}`: `{"name":"x"}`, `["x"]`: `["x"]`, `7`: "", `null`: "", `true`: "",
+	} {
+		call := `{"index":0,"id":"h1","type":"function","function":{"name":"load_tools","arguments":` + arguments + `}}`
+		for name, got := range map[string]filtered{
+			"stream": filter(chat.OpenAI, events, ours(), 3, calls(call)+chunk("x", "", "tool_calls")+doneLine),
+			"plain":  filter(chat.OpenAI, single, ours(), 3, `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[`+call+`]},"finish_reason":"tool_calls"}]}`),
+			"ollama": filter(chat.Ollama, ndjson, ours(), 3, ollamaCalls(call)+ollamaDone),
+		} {
+			if held := got.verdicts[0].Held; len(held) != 1 || string(held[0].Arguments) != want {
+				t.Errorf("%s of %s: %q, want %q", name, arguments, held, want)
+			}
+			if strings.Contains(got.out, "load_tools") {
+				t.Errorf("%s of %s: the client got %s", name, arguments, got.out)
+			}
+		}
 	}
 }
 
@@ -132,7 +155,9 @@ func TestScannerOfPartedProtocols(t *testing.T) {
 		"responses":                         {chat.Responses, events, numberedEvents(rStart("r"), rText("0", "m", "function_call"), rCall("0", "c1", "a", "{}"), rCall("1", "c2", "b", "{}"), rEnd("r", rDone("c1", "a", "{}")+","+rDone("c2", "b", "{}"), 5)), two, done},
 		"responses, calls at the end alone": {chat.Responses, events, numberedEvents(rEnd("r", rDone("c1", "a", "{}")+","+rDone("c2", "b", "{}"), 5)), two, done},
 		"responses plain": {chat.Responses, single, `{"output":[` + rDone("c1", "a", "{}") + "," + rDone("c2", "b", "{}") + `],"status":"incomplete","usage":{"input_tokens":20,"input_tokens_details":{"cached_tokens":7},"output_tokens":5}}`, two,
-			chat.Usage{PromptTokens: 20, CachedTokens: 7, OutputTokens: 5, Done: true}},
+			chat.Usage{PromptTokens: 20, CachedTokens: 7, OutputTokens: 5, Done: true, Cut: true}},
+		"responses, timings": {chat.Responses, events, sse("response.completed", `"response":{"status":"completed","output":[],"usage":{"input_tokens":20,"output_tokens":5}},"timings":{"cache_n":8,"prompt_n":12,"prompt_ms":3,"predicted_ms":"x"}`), nil,
+			chat.Usage{PromptTokens: 20, CachedTokens: 8, Evaluated: 12, OutputTokens: 5, PromptDuration: 3 * time.Millisecond, Done: true}},
 		"responses failed": {chat.Responses, events, numberedEvents(rEvent("failed", `"response":`+rObject("r", "failed", "", 0))), nil, chat.Usage{Failed: true}},
 		"responses error":  {chat.Responses, events, sse("error", `"message":"no"`), nil, chat.Usage{Failed: true}},
 		"anthropic": {chat.Anthropic, events, sse("message_start", `"message":{"usage":{"input_tokens":20,"output_tokens":1}}`) + blockUse(0, "c1", "a", "{}") + blockUse(1, "c2", "b") +

@@ -7,7 +7,7 @@ import (
 
 // openAIChunk is where things stand in a chunk or a plain answer of OpenAI's.
 type openAIChunk struct {
-	id, created, choices, usage, failed span
+	id, created, choices, usage, timings, failed span
 }
 
 // openAIChoice is one of its choices.
@@ -30,6 +30,8 @@ func readOpenAI(b []byte) (c openAIChunk, at int) {
 			c.choices = value
 		case "usage":
 			c.usage = value
+		case "timings":
+			c.timings = value
 		case "error":
 			c.failed = value
 		}
@@ -116,6 +118,7 @@ func (f *Filter) emitOpenAI(dst []byte, u *unit) ([]byte, outcome) {
 	r.substance = r.substance || o.substance
 	if usage || e.finish || c.usage.isObject(b) {
 		f.editUsage(&e.editor, c.usage)
+		f.editTimings(&e.editor, c.timings)
 	}
 	switch {
 	case !ends && e.bare && !o.substance:

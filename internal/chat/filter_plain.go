@@ -118,6 +118,7 @@ func (f *Filter) documentOfOpenAI(u *unit) *editor {
 		return &e.editor
 	}
 	f.editUsage(&e.editor, c.usage)
+	f.editTimings(&e.editor, c.timings)
 	if !c.choices.isArray(b) {
 		return &e.editor
 	}

@@ -57,7 +57,7 @@ func (f *Filter) numbered(u *unit, ed *editor, e responsesEvent, o outcome) outc
 // sequence gives an event the client's next number.
 func (f *Filter) sequence(ed *editor, e responsesEvent) {
 	own := number(ed.b, e.sequence, noIndex)
-	if own < 0 {
+	if f.client.came(own); own < 0 {
 		return
 	}
 	if !f.edited() {
@@ -138,10 +138,10 @@ func (f *Filter) endItem(dst []byte, u *unit, ed *editor, e responsesEvent) ([]b
 
 // appendItemEvent writes an event about an item: all but those about the item as a whole name its id.
 func (f *Filter) appendItemEvent(dst []byte, kind string, p *part, key string, value []byte) []byte {
-	data := append([]byte(`{"type":"`), kind...)
-	data = appendInt(append(data, `","sequence_number":`...), f.client.sequence)
-	f.client.sequence++
-	data = appendInt(append(data, `,"output_index":`...), p.index)
+	data := f.client.appendNumber(append(append([]byte(`{"type":"`), kind...), '"'))
+	if !p.unindexed {
+		data = appendInt(append(data, `,"output_index":`...), p.index)
+	}
 	if id := p.name(); key != `"item":` && len(id) > 0 {
 		data = append(append(data, `,"item_id":`...), id...)
 	}
@@ -165,6 +165,7 @@ func (f *Filter) emitLifecycle(dst []byte, u *unit, ed *editor, e responsesEvent
 	}
 	dst = f.finishParts(dst)
 	f.editOutput(ed, o, u)
+	f.editTimings(ed, e.timings)
 	out := outcome{}
 	f.editResponse(ed, o)
 	failed := e.kind == "response.failed"
@@ -196,8 +197,12 @@ func (f *Filter) closeMessages(dst []byte) []byte {
 			item = append(append(append(item, `"id":`...), p.id...), ',')
 		}
 		item = append(append(append(item, `"type":"message","status":"completed","role":"assistant","content":[`...), content...), "]}"...)
-		dst = f.appendItemEvent(dst, "response.output_text.done", p, `"content_index":0,"text":`, text)
-		dst = f.appendItemEvent(dst, "response.content_part.done", p, `"content_index":0,"part":`, content)
+		at := ""
+		if !p.unindexed {
+			at = `"content_index":0,`
+		}
+		dst = f.appendItemEvent(dst, "response.output_text.done", p, at+`"text":`, text)
+		dst = f.appendItemEvent(dst, "response.content_part.done", p, at+`"part":`, content)
 		dst = f.appendItemEvent(dst, "response.output_item.done", p, `"item":`, item)
 		f.round.items = appendElement(f.round.items, item)
 	}
@@ -220,12 +225,17 @@ func (f *Filter) editResponse(ed *editor, o responsesObject) {
 		client.known = true
 		client.id, client.created = bytes.Clone(o.id.of(ed.b)), bytes.Clone(o.created.of(ed.b))
 		client.previous = bytes.Clone(o.previous.of(ed.b))
+		if f.cfg.Previous != "" && o.previous.isString(ed.b) {
+			client.previous = appendQuoted(nil, f.cfg.Previous)
+		}
 	case client.rounds > 1 && f.mode != plain:
 		ed.swap(o.id, client.id)
 		ed.swap(o.created, client.created)
 	}
-	if client.rounds > 1 {
+	if client.rounds > 1 || f.cfg.Previous != "" {
 		ed.swap(o.previous, client.previous)
+	}
+	if client.rounds > 1 {
 		if o.usage.isObject(ed.b) {
 			ed.raise(fieldOf(ed.b, o.usage, "output_tokens"), int64(client.spent.output))
 			ed.raise(fieldOf(ed.b, o.usage, "total_tokens"), int64(client.spent.output))

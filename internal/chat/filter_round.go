@@ -265,7 +265,8 @@ func (f *Filter) hear(b []byte) {
 	case Anthropic:
 		text, thinking = `"text"`, []string{`"thinking"`}
 	case Responses:
-		if n := intOf(b, `"sequence_number"`); n >= 0 {
+		n := intOf(b, `"sequence_number"`)
+		if f.client.came(n); n >= 0 {
 			f.client.sequence = n + 1
 		}
 		text = `"delta"`

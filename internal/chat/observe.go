@@ -11,9 +11,12 @@ import (
 type Usage struct {
 	PromptTokens   int           // of the whole prompt, reused ones included
 	CachedTokens   int           // of those, reused from the cache, where the engine tells
+	Evaluated      int           // of those, the others, where the engine tells
 	OutputTokens   int           //
 	PromptDuration time.Duration // spent on evaluating the prompt
+	OutputDuration time.Duration // spent on generating the output
 	Done           bool          // the engine said that the answer is complete
+	Cut            bool          // and that it ended at its limit of tokens
 	Failed         bool          // the engine reported an error within the answer
 }
 
@@ -88,9 +91,11 @@ func (s *Scanner) observeOllama(b []byte, at int) {
 		case "eval_count":
 			s.usage.OutputTokens = number(b, value, s.usage.OutputTokens)
 		case "prompt_eval_duration":
-			if ns := gjson.ParseBytes(value.of(b)); ns.Type == gjson.Number && ns.Num > 0 && ns.Num < 1<<62 {
-				s.usage.PromptDuration = time.Duration(ns.Num)
-			}
+			s.usage.PromptDuration = duration(b, value, time.Nanosecond, s.usage.PromptDuration)
+		case "eval_duration":
+			s.usage.OutputDuration = duration(b, value, time.Nanosecond, s.usage.OutputDuration)
+		case "done_reason":
+			s.usage.Cut = s.usage.Cut || value.text(b) == "length"
 		case "done":
 			s.usage.Done = s.usage.Done || b[value.start] == 't'
 		case "error":
@@ -142,6 +147,7 @@ func (s *Scanner) observeChoices(b []byte, choices span) {
 			return true
 		})
 		s.usage.Done = s.usage.Done || finish.isString(b)
+		s.usage.Cut = s.usage.Cut || finish.text(b) == "length"
 		switch n := number(b, index, 0); {
 		case delta.isObject(b):
 			s.observeDelta(b, delta, n, false)
@@ -207,18 +213,29 @@ func (s *Scanner) observeTimings(b []byte, timings span) {
 				s.usage.OutputTokens = number(b, value, 0)
 			}
 		case "prompt_ms":
-			if ms := gjson.ParseBytes(value.of(b)); ms.Type == gjson.Number && ms.Num > 0 && ms.Num < 1e12 {
-				s.usage.PromptDuration = time.Duration(ms.Num * float64(time.Millisecond))
-			}
+			s.usage.PromptDuration = duration(b, value, time.Millisecond, s.usage.PromptDuration)
+		case "predicted_ms":
+			s.usage.OutputDuration = duration(b, value, time.Millisecond, s.usage.OutputDuration)
 		}
 		return true
 	})
 	if cached > 0 {
 		s.usage.CachedTokens = cached
 	}
+	if evaluated > 0 {
+		s.usage.Evaluated = evaluated
+	}
 	if s.usage.PromptTokens == 0 {
 		s.usage.PromptTokens = evaluated + cached
 	}
+}
+
+// duration returns a time above 0 in a unit, or otherwise where the value is none.
+func duration(b []byte, value span, unit, otherwise time.Duration) time.Duration {
+	if v := gjson.ParseBytes(value.of(b)); v.Type == gjson.Number && v.Num > 0 && v.Num*float64(unit) < 1<<62 {
+		return time.Duration(v.Num * float64(unit))
+	}
+	return otherwise
 }
 
 // number returns a count, or otherwise where the value is none.

@@ -49,7 +49,7 @@ func (c *calls) grew(index int, piece []byte) {
 type responsesEvent struct {
 	kind                                                 string
 	sequence, index, itemID, item, response, delta, full span // full: the arguments or the text
-	failed                                               span
+	failed, timings                                      span
 }
 
 func readResponses(b []byte, at int) (e responsesEvent) {
@@ -78,6 +78,8 @@ func readResponses(b []byte, at int) (e responsesEvent) {
 			e.full = value
 		case "error":
 			e.failed = value
+		case "timings":
+			e.timings = value
 		}
 		return true
 	})
@@ -159,16 +161,24 @@ func (s *Scanner) observeResponses(b []byte, at int) {
 	if e.item.isObject(b) {
 		s.observeItem(b, e.item, number(b, e.index, 0))
 	}
+	if e.timings.isObject(b) {
+		s.observeTimings(b, e.timings)
+	}
 	if !e.response.isObject(b) {
 		return
 	}
 	o := readResponse(b, e.response)
+	if id := o.id.text(b); id != "" && len(id) <= maxIDSize {
+		s.id = id
+	}
 	if o.usage.isObject(b) {
 		s.observeTokens(b, o.usage)
 	}
 	switch o.status.text(b) {
-	case "completed", "incomplete":
+	case "completed":
 		s.usage.Done = true
+	case "incomplete":
+		s.usage.Done, s.usage.Cut = true, true
 	case "failed":
 		s.usage.Failed = true
 	}
@@ -301,10 +311,14 @@ func readContentBlock(b []byte, at span) anthropicBlock {
 	return k
 }
 
+// cutShort is the stop_reason of an answer that ended at its limit of tokens.
+const cutShort = "max_tokens"
+
 func (s *Scanner) observeAnthropic(b []byte, at int) {
 	e := readAnthropic(b, at)
 	s.usage.Failed = s.usage.Failed || e.kind == "error" || !e.failed.isAbsent(b)
 	s.usage.Done = s.usage.Done || e.kind == "message_stop" || e.stop.isString(b)
+	s.usage.Cut = s.usage.Cut || e.stop.text(b) == cutShort
 	if e.usage.isObject(b) {
 		s.observeTokens(b, e.usage)
 	}
@@ -325,6 +339,7 @@ func (s *Scanner) observeAnthropic(b []byte, at int) {
 			}
 		case "stop_reason":
 			s.usage.Done = s.usage.Done || value.isString(b)
+			s.usage.Cut = s.usage.Cut || value.text(b) == cutShort
 		case "content":
 			if value.isArray(b) {
 				n := 0

@@ -26,7 +26,11 @@ type Scanner struct {
 
 	calls calls
 	usage Usage
+	id    string
 }
+
+// ID returns the id of an answer in Responses, by which the next request may go on from it; "" while none was seen, and in other protocols.
+func (s *Scanner) ID() string { return s.id }
 
 // NewScanner returns a scanner for an answer of this protocol with this Content-Type, which may be empty. For
 // an Unknown protocol nothing is ever seen.

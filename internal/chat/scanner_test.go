@@ -66,8 +66,8 @@ func streamTests() map[string]streamTest {
 	two := []chat.Call{{ID: "c1", Name: "a"}, {ID: "c2", Name: "b"}}
 	return map[string]streamTest{
 		"ollama text": {chat.Ollama, ndjson,
-			`{"message":{"content":"tool_calls"},"done":false}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":12,"prompt_eval_duration":3000000,"eval_count":5}` + "\n",
-			nil, chat.Usage{PromptTokens: 12, OutputTokens: 5, PromptDuration: 3 * time.Millisecond, Done: true}},
+			`{"message":{"content":"tool_calls"},"done":false}` + "\n" + `{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":12,"prompt_eval_duration":3000000,"eval_count":5,"eval_duration":2000000}` + "\n",
+			nil, chat.Usage{PromptTokens: 12, OutputTokens: 5, PromptDuration: 3 * time.Millisecond, OutputDuration: 2 * time.Millisecond, Done: true}},
 		"ollama calls, a call a line": {chat.Ollama, ndjson,
 			`{"message":{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"index":0,"name":"a","arguments":{"x":1}}}]},"done":false}` + "\r\n" +
 				`{"message":{"tool_calls":[{"function":{"name":"a","arguments":{}}},{"function":{"index":1,"name":"検索","arguments":{}}}]},"done":false}` + "\n" + `{"done":true}`,
@@ -86,9 +86,9 @@ func streamTests() map[string]streamTest {
 		"openai single, same call twice": {chat.OpenAI, "", `{"choices":[{"message":{"tool_calls":[{"function":{"name":"a"}},{"function":{"name":"a"}}]}}]}`, []chat.Call{{Name: "a"}, {Name: "a"}}, chat.Usage{}},
 		"openai single error":            {chat.OpenAI, single, `{"error":{"message":"no such model"}}`, nil, chat.Usage{Failed: true}},
 		"openai usage and timings": {chat.OpenAI, events,
-			"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: {\"choices\":[],\"timings\":{\"prompt_n\":3,\"cache_n\":6,\"prompt_ms\":1.5,\"predicted_n\":2}}\n\n",
-			nil, chat.Usage{PromptTokens: 9, OutputTokens: 1, CachedTokens: 6, PromptDuration: 1500 * time.Microsecond}},
-		"openai timings alone":       {chat.OpenAI, events, "data: {\"timings\":{\"prompt_n\":3,\"cache_n\":6,\"predicted_n\":2}}\n\n", nil, chat.Usage{PromptTokens: 9, OutputTokens: 2, CachedTokens: 6}},
+			"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: {\"choices\":[],\"timings\":{\"prompt_n\":3,\"cache_n\":6,\"prompt_ms\":1.5,\"predicted_n\":2,\"predicted_ms\":0.5}}\n\n",
+			nil, chat.Usage{PromptTokens: 9, OutputTokens: 1, CachedTokens: 6, Evaluated: 3, PromptDuration: 1500 * time.Microsecond, OutputDuration: 500 * time.Microsecond}},
+		"openai timings alone":       {chat.OpenAI, events, "data: {\"timings\":{\"prompt_n\":3,\"cache_n\":6,\"predicted_n\":2}}\n\n", nil, chat.Usage{PromptTokens: 9, OutputTokens: 2, CachedTokens: 6, Evaluated: 3}},
 		"openai usage out of range":  {chat.OpenAI, events, "data: {\"usage\":{\"prompt_tokens\":-9,\"completion_tokens\":1e99}}\n\n", nil, chat.Usage{}},
 		"openai error in the stream": {chat.OpenAI, events, event(`"content":"x"`) + "data: {\"error\":{\"message\":\"x\"}}\n\n", nil, chat.Usage{Failed: true}},
 		"openai error event":         {chat.OpenAI, events, "event: error\ndata: {}\n\n", nil, chat.Usage{Failed: true}},

@@ -30,6 +30,9 @@ func (r *Request) readTools(body []byte, array span) error {
 		f, end := a.element(at)
 		e := Element{Start: array.start + at, End: array.start + end, Deferred: f.deferred}
 		if tool, ok := a.tool(&f, end-at); ok {
+			if len(a.raw) > sharedArrayBytes {
+				tool.Name = strings.Clone(tool.Name)
+			}
 			e.Key = tool.Name
 			r.Tools = append(r.Tools, tool)
 		} else {
@@ -49,6 +52,9 @@ func (r *Request) readTools(body []byte, array span) error {
 	}
 	return nil
 }
+
+// sharedArrayBytes is the largest array whose tools' names share its memory: names are kept for as long as a conversation.
+const sharedArrayBytes = 1 << 20
 
 // opaqueKey returns the key of an element that is not ours to choose; seen counts those of the same bytes.
 func opaqueKey(raw []byte, seen map[string]int) string {

@@ -60,7 +60,9 @@ type app struct {
 	typed    bool // for Responses alone: messages say that they are
 	inText   bool // likewise: a lone message is the input
 	system   string
-	tools    string // the array
+	tools    string                 // the array
+	deferred func(name string) bool // of a tool: it is sent with defer_loading; nil for none
+	search   string                 // Anthropic's tool-search tool, "" for none
 }
 
 func newApp(r *rand.Rand, p enginetest.Protocol, c *catalogue) *app {
@@ -69,8 +71,25 @@ func newApp(r *rand.Rand, p enginetest.Protocol, c *catalogue) *app {
 	if coin() {
 		a.system = "You help. It is <noon>."
 	}
+	a.defers(r)
 	a.tools = a.list(c.elements(a)...)
+	if a.search != "" {
+		a.tools = a.list(append(c.elements(a), a.search)...)
+	}
 	return a
+}
+
+// defers has some apps send some tools, or all, to be hidden until they are asked for, and some of those a tool-search tool.
+func (a *app) defers(r *rand.Rand) {
+	if r.IntN(3) > 0 {
+		return
+	}
+	few := r.IntN(2) == 0
+	a.deferred = func(name string) bool { return !few || strings.Contains(name, "e") }
+	if a.protocol == enginetest.Messages {
+		kind := []string{"regex", "bm25"}[r.IntN(2)]
+		a.search = a.obj("type", a.str("tool_search_tool_"+kind+"_20251119"), "name", a.str("tool_search_tool_"+kind))
+	}
 }
 
 func (a *app) str(s string) string {
@@ -132,10 +151,12 @@ func (a *app) body(history []entry, stream bool, more ...string) []byte {
 		}
 	}
 	input := a.list(messages...)
-	if a.protocol == enginetest.Responses && a.inText && len(history) == 1 {
+	if a.protocol == enginetest.Responses && a.inText && len(history) == 1 && history[0].role == "user" {
 		input = a.str(history[0].text)
 	}
-	pairs = append(pairs, key, input, "tools", a.tools)
+	if pairs = append(pairs, key, input); a.tools != "" {
+		pairs = append(pairs, "tools", a.tools)
+	}
 	if stream || a.protocol == enginetest.NativeChat || a.null {
 		pairs = append(pairs, "stream", fmt.Sprint(stream))
 	}

@@ -17,11 +17,14 @@ func undo(a *app, sent, theirs []byte, texts []string) string {
 	family := map[enginetest.Protocol]string{
 		enginetest.NativeChat: "ollama", enginetest.OpenAIChat: "openai", enginetest.Responses: "responses", enginetest.Messages: "anthropic",
 	}[a.protocol]
-	ours := edittest.Ours{
-		Tools: []byte(gjson.GetBytes(theirs, "tools").Raw), Names: []string{loadTools, toolSearch, callTool}, Bridge: callTool, Texts: texts,
-		Appended: map[int]string{},
+	ours := edittest.Ours{Names: []string{loadTools, toolSearch, callTool}, Bridge: callTool, Texts: texts, Appended: map[int]string{}}
+	sent, wrong := a.withoutTools(goingOnFrom(sent, theirs))
+	if wrong != "" {
+		return wrong
 	}
-	ours.Tools = []byte(a.tools)
+	if theirs, wrong = a.withoutTools(theirs); wrong != "" {
+		return wrong
+	}
 	after, before := a.visible(sent, texts), a.visible(theirs, nil)
 	if len(after) != len(before) {
 		return fmt.Sprintf("%d messages of the client's became %d", len(before), len(after))
@@ -73,10 +76,9 @@ func undo(a *app, sent, theirs []byte, texts []string) string {
 
 // lastNotes takes the last note of each message out of the map: a message in parts has one part a note. more: there are others.
 func lastNotes(appended map[int]string) (notes map[int]string, more bool) {
-	const begin = "You have more tools now. Call them with "
 	notes = map[int]string{}
 	for i, text := range appended {
-		at := max(0, strings.LastIndex(text, begin))
+		at := max(0, strings.LastIndex(text, lateNote))
 		notes[i] = text[at:]
 		if delete(appended, i); at > 0 {
 			appended[i], more = text[:at], true
@@ -192,4 +194,33 @@ func (a *app) hidden(list []gjson.Result, texts []string) []bool {
 		}
 	}
 	return ours
+}
+
+// withoutTools empties the tools array of a request, of which every element must be the app's, byte for byte and each once, or a tool of the daemon's. The array is by
+// far the longest part of a request.
+func (a *app) withoutTools(body []byte) (rest []byte, wrong string) {
+	array := gjson.GetBytes(body, "tools")
+	if !array.IsArray() {
+		return body, ""
+	}
+	left := map[string]int{}
+	for _, e := range gjson.Parse(a.tools).Array() {
+		left[e.Raw]++
+	}
+	for _, e := range array.Array() {
+		if left[e.Raw]--; left[e.Raw] < 0 && nameOf(e.Raw) != callTool && !isOurs([]string{nameOf(e.Raw)}) {
+			return nil, fmt.Sprintf("a tool that is neither the app's nor the daemon's: %s", e.Raw)
+		}
+	}
+	return slices.Concat(body[:array.Index], []byte("[]"), body[array.Index+len(array.Raw):]), ""
+}
+
+// goingOnFrom gives a request the previous_response_id of the client's: the client may know an answer of several rounds by its first, while the engine goes on
+// from the last. That it is the right one shows in what the engine then knows (see sameConversation).
+func goingOnFrom(sent, theirs []byte) []byte {
+	got, want := gjson.GetBytes(sent, "previous_response_id"), gjson.GetBytes(theirs, "previous_response_id")
+	if got.Raw == "" || want.Raw == "" {
+		return sent
+	}
+	return slices.Concat(sent[:got.Index], []byte(want.Raw), sent[got.Index+len(got.Raw):])
 }

@@ -53,13 +53,17 @@ func (c *catalogue) elements(a *app) []string {
 	var list []string
 	for i := range c.names {
 		name, text, schema := a.str(c.names[i]), a.str(c.descriptions[i]), c.schemas[i]
+		var more []string
+		if a.deferred != nil && a.deferred(c.names[i]) {
+			more = []string{"defer_loading", "true"}
+		}
 		switch a.protocol {
 		case enginetest.Responses:
-			list = append(list, a.obj("type", `"function"`, "name", name, "description", text, "parameters", schema))
+			list = append(list, a.obj(append([]string{"type", `"function"`, "name", name, "description", text, "parameters", schema}, more...)...))
 		case enginetest.Messages:
-			list = append(list, a.obj("name", name, "description", text, "input_schema", schema))
+			list = append(list, a.obj(append([]string{"name", name, "description", text, "input_schema", schema}, more...)...))
 		default:
-			list = append(list, a.obj("type", `"function"`, "function", a.obj("name", name, "description", text, "parameters", schema)))
+			list = append(list, a.obj(append([]string{"type", `"function"`, "function", a.obj("name", name, "description", text, "parameters", schema)}, more...)...))
 		}
 	}
 	return list
@@ -73,11 +77,13 @@ type said struct {
 
 // mind is the model in one conversation. All that it says holds its tag, but for calls of nothing but nonsense.
 type mind struct {
+	name    string // of its conversation, which the engine's requests tell
 	tag     string
 	tools   []string
 	llama   bool
 	failing bool // it may fail
 	terse   bool // it says nothing before calls of the daemon's tools
+	apart   bool // it calls tools of the daemon's alone, not beside those of the app
 
 	mu     sync.Mutex
 	r      *rand.Rand
@@ -85,6 +91,8 @@ type mind struct {
 	rounds []said // of the app's request under way
 	quiet  bool   // it calls no tools of the app any more
 	calm   bool   // it does not fail
+	drop   int    // the round in which the client gives up, from 1; 0 for none
+	giveUp func() // what it does then
 }
 
 // begin forgets the rounds of the request before. quiet: the model is to come to an end.
@@ -92,6 +100,14 @@ func (m *mind) begin(quiet, calm bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rounds, m.quiet, m.calm = nil, quiet, calm || !m.failing
+	m.drop, m.giveUp = 0, nil
+}
+
+// beGivenUp has the client of the request that is to come go away in this round, if there is one.
+func (m *mind) beGivenUp(round int, giveUp func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop, m.giveUp = round, giveUp
 }
 
 func (m *mind) heard() []said {
@@ -104,6 +120,11 @@ func (m *mind) say(request *enginetest.Request) enginetest.Round {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	round := m.think(request)
+	if m.drop > 0 && len(m.rounds)+1 == m.drop {
+		round.Error, round.Status, round.CutAfter = "", 0, 0
+		round.Stall, round.StallAt = make(chan struct{}), []int{0, 1, 100}[m.r.IntN(3)] // until the client is gone
+		m.giveUp()
+	}
 	m.rounds = append(m.rounds, said{request, round})
 	return round
 }
@@ -145,7 +166,7 @@ func (m *mind) think(request *enginetest.Request) enginetest.Round {
 		for range 1 + m.r.IntN(3) {
 			round.Calls = append(round.Calls, m.use(request.Tools, bridged))
 		}
-		if len(metas) > 0 && m.chance(25) {
+		if len(metas) > 0 && !m.apart && m.chance(25) {
 			round.Calls = append(round.Calls, m.ask(m.pick(metas), bridged))
 		}
 		m.r.Shuffle(len(round.Calls), func(i, j int) { round.Calls[i], round.Calls[j] = round.Calls[j], round.Calls[i] })

@@ -44,7 +44,7 @@ func fates(set setting, one said) (real []call, ours bool) {
 
 // failed reports whether the round's answer does not come to its end.
 func (s said) failed() bool {
-	return s.round.Status != 0 && s.round.Status != http.StatusOK || s.round.Error != "" || s.round.CutAfter != 0
+	return s.round.Status != 0 && s.round.Status != http.StatusOK || s.round.Error != "" || s.round.CutAfter != 0 || s.round.Stall != nil
 }
 
 // quietlyBroken reports whether the round's stream ends like a whole one, but for its last event: so Ollama's /v1 APIs break off.

@@ -22,11 +22,29 @@ type step struct {
 	retried bool // the app sends the same again
 	kept    bool // the app has the answer to the request before in its history
 	last    bool // the model has asked so often that everything is shown
+
+	begun     []string // what the model said in the rounds before
+	choice    choice   // what the app wants called
+	untouched bool     // the app's own bytes went on
+	restart   string   // "kept" or "lost": the daemon was started anew since the request before
 }
 
 // lostPrefix says where a conversation that was only continued lost what the engine had of it, "" where it did not.
 // unsaid are texts before hidden calls that need not be at their place any more.
 func lostPrefix(set setting, before, now step, unsaid []string) string {
+	own := func(name string) bool { return name == callTool || isOurs([]string{name}) }
+	if !slices.ContainsFunc(before.request.Tools, func(name string) bool { return !own(name) }) {
+		return "" // all are to be asked for, and none was: the next turn is the first with a list
+	}
+	if before.untouched || now.untouched || set.strategy == kvcache.Late && now.choice.forces() {
+		return ""
+	}
+	if now.restart == "kept" && set.strategy == kvcache.Append && !now.last && len(gone(before.request.Tools, now.request.Tools)) == 0 {
+		headBefore, _ := inTwo(before.request.Prompt)
+		if head, _ := inTwo(now.request.Prompt); !strings.HasPrefix(head, headBefore) {
+			return fmt.Sprintf("after a restart the first system block does not go on: %s", apart(headBefore, head))
+		}
+	}
 	if now.fresh || set.strategy == kvcache.Rebuild && now.newTurn {
 		return ""
 	}
@@ -58,6 +76,7 @@ func lostPrefix(set setting, before, now step, unsaid []string) string {
 			must = strings.ReplaceAll(must, text, "")
 			rest = strings.ReplaceAll(rest, text, "")
 		}
+		must, rest = strings.ReplaceAll(must, header+end, ""), strings.ReplaceAll(rest, header+end, "") // a message that held nothing but that
 	}
 	if !strings.HasPrefix(rest, must) {
 		return fmt.Sprintf("the conversation does not go on: %s", apart(must, rest))
@@ -158,6 +177,35 @@ func unanswered(messages []api.Message) string {
 	for i, m := range messages {
 		if m.Role == "tool" && (i == 0 || messages[i-1].Role != "tool" && len(messages[i-1].ToolCalls) == 0) {
 			return fmt.Sprintf("message %d is the result of no call", i)
+		}
+	}
+	return ""
+}
+
+// lateNote begins the text that tells the model of tools which the array lacks.
+const lateNote = "You have more tools now. Call them with "
+
+// unknown says what the conversation speaks of that the array lacks, or of what it has two, "" where all is well: the bridge, where notes or calls name it. restarted: the engine may have
+// kept a conversation that the daemon has lost.
+func unknown(r *enginetest.Request, restarted bool) string {
+	seen := map[string]bool{}
+	for _, name := range r.Tools {
+		if seen[name] {
+			return fmt.Sprintf("the array has %q twice", name)
+		}
+		seen[name] = true
+	}
+	if seen[callTool] || restarted {
+		return ""
+	}
+	for i, m := range r.Messages {
+		if strings.Contains(m.Content, lateNote) {
+			return fmt.Sprintf("message %d tells of %s, which the array lacks", i, callTool)
+		}
+		for _, c := range m.ToolCalls {
+			if c.Function.Name == callTool {
+				return fmt.Sprintf("message %d calls %s, which the array lacks", i, callTool)
+			}
 		}
 	}
 	return ""

@@ -5,10 +5,12 @@ package conversation_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"toolbelt/internal/ingest"
 	"toolbelt/internal/proxy"
 	"toolbelt/internal/session"
+	"toolbelt/internal/sqlite"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 )
@@ -31,6 +34,9 @@ type setting struct {
 	split    int
 	drops    bool // the engine drops calls of tools that the request lacks
 	believes bool // the daemon knows what the engine holds
+	shadow   bool // the daemon only watches
+	keeps    bool // the daemon keeps conversations in a file
+	chains   bool // Responses alone: the engine keeps what it has answered, and goes on from previous_response_id
 	policy   func(*turn.Policy)
 }
 
@@ -57,14 +63,31 @@ func newShelf(t testing.TB) *shelf {
 // rig is a daemon before an engine, without sockets of its own.
 type rig struct {
 	setting
-	engine   *enginetest.Engine
-	sessions *session.Manager
-	handler  *proxy.Handler
-	daemon   *httptest.Server
-	log      *lockedBuffer
+	shelf     *shelf
+	engine    *enginetest.Engine
+	archive   *archive // nil where the engine keeps nothing
+	engineURL string
+	file      string // "" where conversations are not kept
+	log       *lockedBuffer
+	running
 
 	mu    sync.Mutex
 	minds map[string]*mind
+	wires map[string]exchanged
+}
+
+// running is what ends with the daemon's process.
+type running struct {
+	sessions *session.Manager
+	handler  *proxy.Handler
+	daemon   *httptest.Server
+	db       *sqlite.DB
+}
+
+// exchanged are a request's bytes at the engine, and those of its answer as far as it came.
+type exchanged struct {
+	request []byte
+	answer  *lockedBuffer
 }
 
 // conversationHeader tells the engine's script which conversation a request is of.
@@ -73,58 +96,143 @@ const conversationHeader = "X-Conversation"
 // start serves a rig until the test ends. script may be nil: then the minds speak.
 func (s *shelf) start(t testing.TB, set setting, script enginetest.Script) *rig {
 	t.Helper()
-	r := &rig{setting: set, log: &lockedBuffer{}, minds: map[string]*mind{}}
+	r := newRig(s, set)
 	if script == nil {
 		script = r.speak
 	}
-	r.engine = enginetest.Start(t, enginetest.Options{Style: set.style, Script: script, Split: set.split, DropUnlisted: set.drops})
-	s.serve(t, r, r.engine.URL())
+	r.engine = enginetest.New(enginetest.Options{Style: set.style, Script: script, Split: set.split, DropUnlisted: set.drops})
+	var engine http.Handler = r.engine
+	if set.chains {
+		r.archive = newArchive(engine)
+		engine = r.archive
+	}
+	r.before(t, r.recording(engine))
 	return r
 }
 
 // startBefore is start with any engine.
 func (s *shelf) startBefore(t testing.TB, set setting, engine http.Handler) *rig {
 	t.Helper()
-	server := httptest.NewServer(engine)
-	t.Cleanup(server.Close)
-	r := &rig{setting: set, log: &lockedBuffer{}}
-	s.serve(t, r, server.URL)
+	r := newRig(s, set)
+	r.before(t, engine)
 	return r
 }
 
-// serve makes the daemon of a rig.
-func (s *shelf) serve(t testing.TB, r *rig, engineURL string) {
+func newRig(s *shelf, set setting) *rig {
+	return &rig{setting: set, shelf: s, log: &lockedBuffer{}, minds: map[string]*mind{}, wires: map[string]exchanged{}}
+}
+
+// before puts the daemon before an engine.
+func (r *rig) before(t testing.TB, engine http.Handler) {
 	t.Helper()
-	set := r.setting
-	r.sessions = session.New(time.Now)
-	t.Cleanup(r.sessions.Close)
-	policy := turn.DefaultPolicy()
-	policy.Strategy = set.strategy
-	if set.policy != nil {
-		set.policy(&policy)
+	server := httptest.NewServer(engine)
+	t.Cleanup(server.Close)
+	r.engineURL = server.URL
+	if r.keeps {
+		r.file = filepath.Join(t.TempDir(), "toolbelt.db")
 	}
-	parts := turn.Parts{Sessions: r.sessions, Snapshots: s.arrays, Builtin: s.builtin, QueryKey: []byte("key"), Now: time.Now}
-	if set.believes {
-		parts.Prefix = kvcache.NewBelief(time.Now)
-	}
-	upstream, err := proxy.ParseUpstream(engineURL)
-	if err != nil {
+	if err := r.run(); err != nil {
 		t.Fatal(err)
 	}
-	own := http.NotFoundHandler()
-	r.handler, err = proxy.New(proxy.Config{Upstream: upstream}, turn.NewPlanner(policy, parts), own, slog.New(slog.NewTextHandler(r.log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.daemon = httptest.NewServer(r.handler)
 	t.Cleanup(func() {
-		r.daemon.Close()
-		r.handler.Close()
+		r.stop()
 		if text := r.log.String(); strings.Contains(text, "panic") {
 			t.Errorf("the daemon's log tells of a panic:\n%s", text)
 		}
 	})
 }
+
+// run starts the daemon's process, so to speak.
+func (r *rig) run() (err error) {
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	if r.sessions = session.New(time.Now); r.file != "" {
+		if r.db, err = sqlite.Open(context.Background(), r.file, log); err != nil {
+			return err
+		}
+		if r.sessions, err = session.Open(r.db, time.Now, log); err != nil {
+			return err
+		}
+	}
+	policy := turn.DefaultPolicy()
+	policy.Strategy, policy.Shadow = r.strategy, r.shadow
+	if r.policy != nil {
+		r.policy(&policy)
+	}
+	parts := turn.Parts{Sessions: r.sessions, Snapshots: r.shelf.arrays, Builtin: r.shelf.builtin, QueryKey: []byte("key"), Now: time.Now}
+	if r.believes {
+		parts.Prefix = kvcache.NewBelief(time.Now)
+	}
+	upstream, err := proxy.ParseUpstream(r.engineURL)
+	if err != nil {
+		return err
+	}
+	own := http.NotFoundHandler()
+	r.handler, err = proxy.New(proxy.Config{Upstream: upstream}, turn.NewPlanner(policy, parts), own, log)
+	if err != nil {
+		return err
+	}
+	r.daemon = httptest.NewServer(r.handler)
+	return nil
+}
+
+// stop ends the daemon's process. What is waiting to be kept is.
+func (r *rig) stop() {
+	r.daemon.Close()
+	r.handler.Close()
+	r.sessions.Close()
+	if r.db != nil {
+		r.db.Close()
+	}
+}
+
+// restart ends the daemon and starts another, with its file or without. It returns what was wrong.
+func (r *rig) restart(kept bool) string {
+	r.stop()
+	if !kept && r.file != "" {
+		r.file += "x" // another
+	}
+	if err := r.run(); err != nil {
+		return fmt.Sprintf("starting the daemon again: %v", err)
+	}
+	return ""
+}
+
+// recording keeps what passed last between the daemon and the engine, by conversation.
+func (r *rig) recording(engine http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			return // the daemon has given up
+		}
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		wire := exchanged{body, &lockedBuffer{}}
+		r.mu.Lock()
+		r.wires[q.Header.Get(conversationHeader)] = wire
+		r.mu.Unlock()
+		engine.ServeHTTP(&teed{w, wire.answer}, q)
+	})
+}
+
+func (r *rig) wire(name string) exchanged {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wires[name]
+}
+
+// teed keeps what is written.
+type teed struct {
+	http.ResponseWriter
+	to io.Writer
+}
+
+func (t *teed) Write(p []byte) (int, error) {
+	if _, err := t.to.Write(p); err != nil {
+		return 0, err
+	}
+	return t.ResponseWriter.Write(p)
+}
+
+func (t *teed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 // speak answers a request as the mind of its conversation does.
 func (r *rig) speak(request *enginetest.Request) enginetest.Round {
@@ -140,7 +248,7 @@ func (r *rig) speak(request *enginetest.Request) enginetest.Round {
 func (r *rig) add(m *mind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.minds[m.tag] = m
+	r.minds[m.name] = m
 }
 
 // reply is an answer as it came over the wire.
@@ -153,7 +261,11 @@ type reply struct {
 
 // post sends a chat request. header are names and values in turn.
 func (r *rig) post(ctx context.Context, body []byte, header ...string) (reply, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.daemon.URL+string(r.protocol), bytes.NewReader(body))
+	return r.postTo(ctx, string(r.protocol), body, header...)
+}
+
+func (r *rig) postTo(ctx context.Context, path string, body []byte, header ...string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.daemon.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return reply{}, err
 	}

@@ -226,6 +226,7 @@ func (v *view) plain(p enginetest.Protocol, j gjson.Result) {
 		v.finish = j.Get("choices.0.finish_reason").Str
 		v.prompt, v.output = int(j.Get("usage.prompt_tokens").Int()), int(j.Get("usage.completion_tokens").Int())
 	case enginetest.Responses:
+		v.one(j.Get("id").Str)
 		for _, item := range j.Get("output").Array() {
 			v.takeItem(item)
 		}
@@ -275,6 +276,8 @@ func (v *view) item(j gjson.Result) {
 	index := j.Get("output_index")
 	item := j.Get("item")
 	switch j.Get("type").Str {
+	case "response.created":
+		v.one(j.Get("response.id").Str)
 	case "error":
 		v.failure = j.Raw
 	case "response.output_item.added":
@@ -309,6 +312,7 @@ func (v *view) item(j gjson.Result) {
 	case "response.completed", "response.incomplete":
 		v.ended = true
 		r := j.Get("response")
+		v.one(r.Get("id").Str)
 		v.finish = r.Get("status").Str
 		v.prompt, v.output = int(r.Get("usage.input_tokens").Int()), int(r.Get("usage.output_tokens").Int())
 		whole := &view{}

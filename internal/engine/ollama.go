@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -107,8 +108,17 @@ func weightsOf(modelfile string) string {
 	return ""
 }
 
-// running asks which models are loaded (GET /api/ps). Times are put right by the engine's own clock.
+// running asks which models are loaded, in the way that the engine understands. One that does not tell is errNoAPI.
 func (c Client) running(ctx context.Context, now func() time.Time) (map[string]kvcache.Loaded, error) {
+	loaded, err := c.runningOllama(ctx, now)
+	if errors.Is(err, errNoAPI) {
+		return c.runningLlama(ctx)
+	}
+	return loaded, err
+}
+
+// runningOllama asks GET /api/ps. Times are put right by the engine's own clock.
+func (c Client) runningOllama(ctx context.Context, now func() time.Time) (map[string]kvcache.Loaded, error) {
 	ps, clock, err := c.ask(ctx, http.MethodGet, "/api/ps", nil)
 	if err != nil {
 		return nil, err

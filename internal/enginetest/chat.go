@@ -88,6 +88,9 @@ func (e *Engine) play(r *Request) (Round, api.ChatResponse) {
 		c := &round.Calls[i]
 		if c.ID == "" {
 			c.ID = fmt.Sprintf("call_%08d", e.id())
+			if e.options.Style == LlamaCpp {
+				c.ID = llamaID("", e.id())
+			}
 		}
 		if c.Arguments == "" {
 			c.Arguments = "{}"

@@ -1,4 +1,4 @@
-// Package enginetest is a scripted engine for tests: it speaks the wire formats of Ollama 0.17.4 and of llama.cpp's server, says
+// Package enginetest is a scripted engine for tests: it speaks the wire formats of Ollama 0.17.4 and of llama.cpp 0.5.0, says
 // what a script tells it to, can be made to stall, break off or fail anywhere, and counts prompt tokens as an engine with a prefix cache would. Ollama's
 // formats are written by Ollama's own converters. It serves loopback only.
 package enginetest

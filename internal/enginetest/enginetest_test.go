@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("status %d: %s", status, answer)
 		case stream && (status != http.StatusOK || broken || got.Text != "half " || got.Ended):
 			t.Errorf("status %d, heard %+v in\n%s", status, got, answer)
-		case stream && (p == enginetest.NativeChat || style == enginetest.LlamaCpp && p != enginetest.Responses) && got.Error != "out of memory":
+		case stream && (p == enginetest.NativeChat || style == enginetest.LlamaCpp) && got.Error != "out of memory":
 			t.Errorf("no error in\n%s", answer)
 		}
 		if _, _, answer, broken = ask(t, e, p, body); !broken || len(answer) != 9 {

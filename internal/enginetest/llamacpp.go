@@ -8,7 +8,7 @@ import (
 	"github.com/ollama/ollama/api"
 )
 
-const llamaBuild = "b7000-0123456789"
+const llamaBuild = "b1-0c1e570"
 
 // llamaID is an id as llama.cpp makes them: 32 letters and digits behind a prefix.
 func llamaID(prefix string, n int) string { return fmt.Sprintf("%s%032d", prefix, n) }
@@ -38,7 +38,7 @@ type llamaForm interface {
 	broken(code int, message string) []byte
 }
 
-// llamaWire cuts the engine's pieces further, as llama.cpp streams them: of a call the name first, then its arguments in pieces.
+// llamaWire cuts the engine's pieces further, as llama.cpp streams them: a call in pieces, its name with the first of its arguments.
 type llamaWire struct {
 	form    llamaForm
 	said    []Call      // of the round: arguments as the model wrote them
@@ -70,14 +70,15 @@ func (l *llamaWire) chunk(r api.ChatResponse) []byte {
 	for _, c := range l.calls(r.Message.ToolCalls) {
 		l.so.calls = append(l.so.calls, c)
 		at := len(l.so.calls) - 1
-		send(delta{call: at, callID: c.ID, name: c.Name})
-		for arguments := c.Arguments; arguments != ""; {
+		begin := delta{call: at, callID: c.ID, name: c.Name}
+		for arguments := c.Arguments; arguments != "" || begin.name != ""; {
 			n := min(argumentBytes, len(arguments))
 			for n < len(arguments) && arguments[n]&0xc0 == 0x80 { // not within a character
 				n++
 			}
-			send(delta{call: at, arguments: arguments[:n]})
-			arguments = arguments[n:]
+			begin.arguments = arguments[:n]
+			send(begin)
+			begin, arguments = delta{call: at}, arguments[n:]
 		}
 	}
 	if r.Done {
@@ -181,12 +182,14 @@ func (l *llamaChat) delta(d delta) []byte {
 	case d.text != "":
 		return append(out, data(l.chunk(d, object{"content": d.text}, nil))...)
 	}
-	call := object{"index": d.call}
+	call, function := object{"index": d.call}, object{}
 	if d.callID != "" {
-		call["id"], call["type"], call["function"] = d.callID, "function", object{"name": d.name}
-	} else {
-		call["function"] = object{"arguments": d.arguments}
+		call["id"], call["type"], function["name"] = d.callID, "function", d.name
 	}
+	if d.arguments != "" {
+		function["arguments"] = d.arguments
+	}
+	call["function"] = function
 	return append(out, data(l.chunk(d, object{"tool_calls": []object{call}}, nil))...)
 }
 
@@ -208,9 +211,6 @@ func (l *llamaChat) whole(d delta) []byte {
 			calls = append(calls, object{"type": "function", "id": c.ID, "function": object{"name": c.Name, "arguments": c.Arguments}})
 		}
 		message["tool_calls"] = calls
-		if d.so.text == "" {
-			message["content"] = nil
-		}
 	}
 	answer := l.frame("chat.completion", d.response.Model, []object{{"finish_reason": openAIReason(d), "index": 0, "message": message}})
 	answer["usage"], answer["timings"] = openAIUsage(d.response), timings(d.response)

@@ -48,8 +48,11 @@ func (l *llamaMessages) delta(d delta) []byte {
 		i, start := l.block("text", object{"text": ""})
 		return change(i, start, object{"type": "text_delta", "text": d.text})
 	case d.callID != "":
-		_, start := l.block("tool_use", object{"id": d.callID, "name": d.name})
-		return append(out, start...)
+		i, start := l.block("tool_use", object{"id": d.callID, "name": d.name})
+		if d.arguments == "" {
+			return append(out, start...)
+		}
+		return change(i, start, object{"type": "input_json_delta", "partial_json": d.arguments})
 	}
 	return change(len(l.open)-1, nil, object{"type": "input_json_delta", "partial_json": d.arguments})
 }
@@ -104,6 +107,7 @@ func input(arguments string) json.RawMessage {
 	return json.RawMessage(arguments)
 }
 
+// broken is an error event whose data is the error itself: its type is the error's, not "error".
 func (l *llamaMessages) broken(code int, message string) []byte {
-	return l.event("error", object{"error": llamaError(code, message)})
+	return event("error", llamaError(code, message))
 }

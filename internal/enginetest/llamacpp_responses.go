@@ -1,8 +1,6 @@
 package enginetest
 
-import "fmt"
-
-// llamaResponses is llama.cpp's /v1/responses: its events have no sequence numbers and no output indices, and its calls no item ids.
+// llamaResponses is llama.cpp's /v1/responses: its events have no sequence numbers and no output indices.
 type llamaResponses struct {
 	id         string
 	n          int // makes the items' ids
@@ -47,9 +45,12 @@ func (l *llamaResponses) delta(d delta) []byte {
 		return append(out, l.event("response.output_text.delta", object{"item_id": l.message(), "delta": d.text})...)
 	case d.callID != "":
 		l.newest = d.callID
-		return append(out, l.event("response.output_item.added", object{"item": object{
-			"arguments": "", "call_id": "fc_" + d.callID, "name": d.name, "type": "function_call", "status": "in_progress",
+		out = append(out, l.event("response.output_item.added", object{"item": object{
+			"id": "fc_" + d.callID, "arguments": "", "call_id": "call_" + d.callID, "name": d.name, "type": "function_call", "status": "in_progress",
 		}})...)
+	}
+	if d.arguments == "" {
+		return out
 	}
 	return append(out, l.event("response.function_call_arguments.delta", object{"delta": d.arguments, "item_id": "fc_" + l.newest})...)
 }
@@ -68,7 +69,7 @@ func (l *llamaResponses) items(d delta) []object {
 	}
 	for _, c := range d.so.calls {
 		list = append(list, object{
-			"type": "function_call", "status": "completed", "arguments": c.Arguments, "call_id": "fc_" + c.ID, "name": c.Name,
+			"id": "fc_" + c.ID, "type": "function_call", "status": "completed", "arguments": c.Arguments, "call_id": "call_" + c.ID, "name": c.Name,
 		})
 	}
 	return list
@@ -88,12 +89,12 @@ func (l *llamaResponses) end(d delta) []byte {
 		}
 		out = append(out, l.event("response.output_item.done", object{"item": item})...)
 	}
-	return append(out, l.event("response.completed", object{"response": l.response(d, items)})...)
+	return append(out, l.event("response.completed", object{"response": l.response(d, items), "timings": timings(d.response)})...)
 }
 
 func (l *llamaResponses) response(d delta, items []object) object {
 	return object{
-		"id": l.id, "object": "response", "created_at": began().Unix(), "completed_at": began().Unix(), "status": "completed", "model": d.response.Model, "output": items,
+		"id": l.id, "object": "response", "created_at": began().Unix(), "status": "completed", "model": d.response.Model, "output": items,
 		"usage": object{
 			"input_tokens": d.response.PromptEvalCount, "output_tokens": d.response.EvalCount, "total_tokens": d.response.PromptEvalCount + d.response.EvalCount,
 			"input_tokens_details": object{"cached_tokens": cached(d.response)},
@@ -101,8 +102,12 @@ func (l *llamaResponses) response(d delta, items []object) object {
 	}
 }
 
-func (l *llamaResponses) whole(d delta) []byte { return encoded(l.response(d, l.items(d))) }
+func (l *llamaResponses) whole(d delta) []byte {
+	answer := l.response(d, l.items(d))
+	answer["completed_at"] = answer["created_at"]
+	return encoded(answer)
+}
 
 func (l *llamaResponses) broken(code int, message string) []byte {
-	return fmt.Appendf(nil, "event: error\ndata: %s\n\n", encoded(llamaError(code, message)))
+	return data(object{"error": llamaError(code, message)})
 }

@@ -138,6 +138,9 @@ func (h *heard) output(v gjson.Result) {
 func (h *heard) event(p enginetest.Protocol, data string) {
 	v := gjson.Parse(data)
 	h.Error += v.Get("error.message").Str
+	if v.Get("code").Exists() { // llama.cpp's error event is the error itself
+		h.Error += v.Get("message").Str
+	}
 	switch {
 	case data == "[DONE]":
 		h.Ended = true

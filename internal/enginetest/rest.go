@@ -77,13 +77,18 @@ func (e *Engine) llamaRest(path string, _ []byte) (int, any) {
 	case "/health":
 		return http.StatusOK, object{"status": "ok"}
 	case "/v1/models", "/models":
-		return http.StatusOK, e.modelList("llamacpp")
+		list := e.modelList("llamacpp")
+		for _, m := range list["data"].([]object) {
+			m["aliases"], m["tags"], m["meta"] = []string{}, []string{}, object{"vocab_type": 2, "n_vocab": 49152, "n_ctx": e.context(), "n_ctx_train": 8192, "n_embd": 576}
+		}
+		return http.StatusOK, list
 	case "/props":
 		return http.StatusOK, object{
-			"default_generation_settings": object{"id": 0, "n_ctx": e.context(), "is_processing": false},
+			"default_generation_settings": object{"params": object{"seed": 4294967295, "n_predict": -1, "stream": false}, "n_ctx": e.context()},
 			"total_slots":                 1, "model_alias": e.options.Models[0], "model_path": "/models/" + e.options.Models[0] + ".gguf",
-			"modalities":    object{"vision": false, "audio": false},
-			"chat_template": e.options.Template, "bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "build_info": llamaBuild,
+			"modalities": object{"vision": false, "video": false, "audio": false}, "endpoint_slots": true, "endpoint_props": false, "endpoint_metrics": false,
+			"chat_template": e.options.Template, "chat_template_caps": object{"supports_system_role": true, "supports_tool_calls": true, "supports_tools": true},
+			"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "build_info": llamaBuild, "is_sleeping": false,
 		}
 	}
 	return http.StatusNotFound, nil

@@ -78,7 +78,7 @@ func testPackages() map[string]rule {
 		"internal/session/sessiontest": {may: []string{"catalog", "internal/session"}},
 		"internal/enginetest":          {},
 		"internal/chat/edittest":       {},
-		"internal/conversation":        {may: append([]string{"internal/proxy", "internal/ingest"}, serving...)},
+		"internal/conversation":        {may: append([]string{"internal/proxy", "internal/ingest", "internal/sqlite"}, serving...)},
 		"internal/clients":             {may: []string{"catalog"}},
 	}
 }

@@ -19,8 +19,12 @@ import (
 	"toolbelt/selector"
 )
 
-// maxArrays is how many tools arrays are kept ready, the least recently used given up first.
-const maxArrays = 32
+// maxArrays is how many tools arrays are kept ready, the least recently used given up first. An array of more than maxArrayTokens, by estimate, is made
+// each time: no engine's context has room for it, and its bytes would stay.
+const (
+	maxArrays      = 32
+	maxArrayTokens = 2 << 20
+)
 
 // Neural gives an engine's vectors, in the background, as long as that takes.
 type Neural interface {
@@ -33,7 +37,7 @@ type Config struct {
 	Builtin embed.Embedder
 	Neural  Neural
 	Bundles []bundles.Bundle
-	Seen    func(tools []catalog.Tool) // told of each array that is new here; must not block
+	Seen    func(tools []catalog.Tool) // told of each array that is new here and kept; must not block
 	Keep    Calibrations               // of what is measured in the background; nil: nothing is
 	Log     *slog.Logger
 }
@@ -94,6 +98,9 @@ func (l *Library) Snapshot(hash catalog.Hash, tools []catalog.Tool) (*turn.Snaps
 		s, err := l.make(tools)
 		if err != nil {
 			return nil, err
+		}
+		if s.Catalog().EstimatedTokens() > maxArrayTokens {
+			return s, nil
 		}
 		l.arrays.Add(hash, s)
 		l.enqueue(hash)

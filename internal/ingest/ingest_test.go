@@ -64,6 +64,20 @@ func TestAnArrayIsMadeReadyOnce(t *testing.T) {
 	}
 }
 
+// An array that no engine has room for is made ready, and not kept.
+func TestAHugeArrayIsNotKept(t *testing.T) {
+	l := open(t, ingest.Config{})
+	huge := tools(3)
+	huge[1].Bytes = 64 << 20
+	first, err := l.Snapshot(hashOf(4), huge)
+	if err != nil || first.Catalog().Len() != 3 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	if again, err := l.Snapshot(hashOf(4), huge); err != nil || again == first {
+		t.Errorf("it was kept; %v", err)
+	}
+}
+
 func TestAFailureIsNotRemembered(t *testing.T) {
 	builtin := embedtest.NewFake("builtin", 32)
 	l := open(t, ingest.Config{Builtin: builtin})

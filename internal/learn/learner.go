@@ -159,10 +159,16 @@ func (l *Learner) bind(m *memory, a Ask) []catalog.ID {
 	return ids
 }
 
+// maxArrayTokens is the largest array of a turn that is noted, by estimate: no engine's context has room for more, and its bytes would stay.
+const maxArrayTokens = 2 << 20
+
 // Asked notes what a turn asks for, by the turn's key, so that Used and Failed can tell of it later.
 func (l *Learner) Asked(key string, a Ask) {
-	if key == "" || a.Tools == nil {
+	if key == "" || a.Tools == nil || a.Tools.EstimatedTokens() > maxArrayTokens {
 		return
+	}
+	if len(a.Text) > MaxTextBytes {
+		a.Text = "" // it is not learned (see MaxTextBytes)
 	}
 	l.pending.Add(key, &turn{ask: a, used: map[string]bool{}, failed: map[string]bool{}})
 }

@@ -44,14 +44,17 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol cha
 		x.send(out)
 		return
 	}
-	body := read.bytes
-	if x.plan, x.streams = h.makePlan(r, protocol, body); x.plan != nil {
-		x.protocol, x.original = protocol, body
+	x.protocol = protocol
+	body := h.makePlan(x, r, read.bytes)
+	if x.plan != nil {
+		x.original = body
 		if len(x.plan.Body) > 0 && !bytes.Equal(x.plan.Body, body) {
 			body, x.edited = x.plan.Body, true
 			h.counters.edited.Add(1)
-			out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
 		}
+	}
+	if x.edited {
+		out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
 	}
 	if len(body) > 0 {
 		// With GetBody the transport may ask again where the engine had closed an idle connection.
@@ -74,39 +77,63 @@ func unreadable(r *http.Request) string {
 	return ""
 }
 
-// makePlan returns the plan for a chat request, nil where it is to go on as it came and nothing is to be
-// learned from its answer.
-func (h *Handler) makePlan(r *http.Request, protocol chat.Protocol, body []byte) (plan *turn.Plan, streams bool) {
+// makePlan fills in the plan for a chat request, none where it is to go on as it came and nothing is to be learned from its answer. It
+// returns the body that the plan is for: the client's, but that it goes on from an answer by the engine's own id.
+func (h *Handler) makePlan(x *exchange, r *http.Request, body []byte) (from []byte) {
+	from = body
 	defer func() {
 		if v := recover(); v != nil {
 			h.log.Warn("a chat request goes on unedited: planning panicked", "path", r.URL.Path, "panic", v)
-			plan = nil
+			x.plan = nil
 			h.passed(nil, session.Identity{})
 		}
 	}()
-	request, err := chat.Decode(protocol, body)
+	request, err := chat.Decode(x.protocol, body)
 	if err != nil {
 		h.log.Info("a chat request goes on unedited", "why", err.Error(), "path", r.URL.Path)
 		h.passed(nil, session.Identity{})
-		return nil, false
+		return from
 	}
 	h.countTools(len(request.Elements) > 0)
+	if kept := h.kept(r, request); kept != "" {
+		renamed := chat.GoOnFrom(body, kept)
+		if again, err := chat.Decode(x.protocol, renamed); err == nil {
+			x.previous, x.edited = request.PreviousResponse, true
+			request, from = again, renamed
+		}
+	}
+	identity := h.identity(r, request, from)
 	if !request.HasTools() {
 		if len(request.Elements) > 0 {
 			h.log.Info("a chat request goes on unedited", "why", "none of its tools is a function with a name", "path", r.URL.Path)
 		}
-		h.passed(request, h.identity(r, request, body))
-		return nil, false
+		h.passed(request, identity)
+		return from
 	}
-	plan, err = h.planner.Plan(r.Context(), turn.Request{Body: body, Chat: request, Identity: h.identity(r, request, body), Answers: true})
+	plan, err := h.planner.Plan(r.Context(), turn.Request{Body: from, Chat: request, Identity: identity, Answers: true})
 	if err != nil {
 		h.passed(nil, session.Identity{})
 		if !gone(r.Context()) {
 			h.log.Warn("a chat request goes on unedited: no plan could be made", "path", r.URL.Path, "why", err.Error())
 		}
-		return nil, false
+		return from
 	}
-	return plan, request.Stream
+	x.plan, x.streams = plan, request.Stream
+	return from
+}
+
+// Keeper is a Planner that knows under which id the engine keeps an answer of which the client has another; "" for none.
+type Keeper interface {
+	Kept(id session.Identity, answer string) string
+}
+
+// kept is the engine's id of the answer that the request goes on from, "" where the client has the same or it is not known.
+func (h *Handler) kept(r *http.Request, request *chat.Request) string {
+	keeper, ok := h.planner.(Keeper)
+	if !ok || request.PreviousResponse == "" {
+		return ""
+	}
+	return keeper.Kept(h.identity(r, request, nil), request.PreviousResponse)
 }
 
 // identity is what the request says about its conversation.

@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"toolbelt/catalog"
@@ -20,6 +20,9 @@ const (
 	sessionHeader = "X-Toolbelt-Session"
 	ownHeaders    = "X-Toolbelt-"
 )
+
+// keyHeader is where clients of Anthropic's protocol show their API key. It is the engine's, unless it holds our token.
+const keyHeader = "X-Api-Key"
 
 // door decides who may come in. A browser must not be led here by a page that renamed itself to this
 // address (Host), nor write to our own paths from another page (Origin); nobody may without the token, where
@@ -68,7 +71,7 @@ func (d door) knows(r *http.Request) bool {
 	name := hostname(r.Host)
 	if addr, err := netip.ParseAddr(name); err == nil {
 		addr = addr.WithZone("").Unmap()
-		return addr.IsLoopback() || addr.IsUnspecified() || addr == localAddr(r).Addr().WithZone("").Unmap() || d.hosts[name]
+		return addr.IsLoopback() || addr.IsUnspecified() || addr == localAddr(r).Addr().WithZone("").Unmap() || d.hosts[name] || isInterface(addr)
 	}
 	if name == "localhost" || d.hosts[name] {
 		return true
@@ -76,6 +79,24 @@ func (d door) knows(r *http.Request) bool {
 	for _, domain := range append([]string{".localhost", ".local", ".internal"}, d.domains...) {
 		if strings.HasSuffix(name, domain) && len(name) > len(domain) {
 			return true
+		}
+	}
+	return false
+}
+
+// isInterface reports whether an address is one of this machine's at this moment: a machine changes networks, and a forwarded connection comes in on
+// another address than the client wrote. A page can rename itself to an address by its name alone, so the address itself is no danger. It asks the
+// system, about 0.1 ms, for addresses that are not known otherwise.
+func isInterface(addr netip.Addr) bool {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, i := range interfaces {
+		if ip, ok := i.(*net.IPNet); ok {
+			if own, ok := netip.AddrFromSlice(ip.IP); ok && own.Unmap() == addr {
+				return true
+			}
 		}
 	}
 	return false
@@ -99,7 +120,8 @@ func localAddr(r *http.Request) netip.AddrPort {
 	return addr.AddrPort()
 }
 
-// ownPaths keeps other pages from writing to, or reading with a script from, our own paths.
+// ownPaths keeps other pages from our own paths. That a write is JSON, which no page can send elsewhere unasked, is for the API itself to see to: it
+// knows which paths and methods there are.
 func (d door) ownPaths(r *http.Request) *refusal {
 	if !isOwn(r) {
 		return nil
@@ -109,24 +131,15 @@ func (d door) ownPaths(r *http.Request) *refusal {
 			return refuse(http.StatusForbidden, fmt.Sprintf("a page from %q may not use %s", origin, Prefix))
 		}
 	}
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return nil
-	case http.MethodDelete:
-		if r.ContentLength == 0 {
-			return nil
-		}
-	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("%s %s wants Content-Type: application/json, not %q", r.Method, r.URL.Path, r.Header.Get("Content-Type")))
-	}
 	return nil
 }
 
 // token refuses a request without the token where one is set. Open are: the health check, and a browser's
-// preflight, which can carry none and which the engine answers.
+// preflight, which can carry none and which the engine answers. Where the token came as X-Api-Key it is taken off, so that it goes no further;
+// another key stays.
 func (d door) token(r *http.Request) *refusal {
-	if !d.guarded || r.URL.Path == Prefix+"healthz" || isPreflight(r) && !isOwn(r) {
+	shown := d.takeKey(r.Header)
+	if !d.guarded || r.URL.Path == Prefix+"healthz" || isPreflight(r) && !isOwn(r) || shown {
 		return nil
 	}
 	for _, shown := range r.Header.Values(tokenHeader) {
@@ -139,7 +152,20 @@ func (d door) token(r *http.Request) *refusal {
 			return nil
 		}
 	}
-	return refuse(http.StatusUnauthorized, "this daemon wants its token: send it as X-Toolbelt-Token, or as the API key (Authorization: Bearer …)")
+	return refuse(http.StatusUnauthorized, "this daemon wants its token: send it as X-Toolbelt-Token, or as the API key (Authorization: Bearer …, or x-api-key: …)")
+}
+
+// takeKey takes our token out of the API keys of Anthropic's clients, and reports whether it was there.
+func (d door) takeKey(header http.Header) bool {
+	keys := header.Values(keyHeader)
+	theirs := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return d.isToken(strings.TrimSpace(key)) })
+	if len(theirs) == len(keys) {
+		return false
+	}
+	if header.Del(keyHeader); len(theirs) > 0 {
+		header[keyHeader] = theirs
+	}
+	return true
 }
 
 func isPreflight(r *http.Request) bool {

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +69,35 @@ func TestHostMustBeOurs(t *testing.T) {
 	}
 }
 
+// A connection that is forwarded comes in on another address than the client wrote: here loopback.
+func TestOwnAddressesAreOurs(t *testing.T) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _ := recorder(t)
+	r := start(t, url, func(c *proxy.Config) { c.Token = "t" })
+	tried := 0
+	for _, a := range addrs {
+		ip, ok := a.(*net.IPNet)
+		if !ok || ip.IP.IsLoopback() {
+			continue
+		}
+		tried++
+		for _, host := range []string{net.JoinHostPort(ip.IP.String(), "11435"), strings.TrimSuffix(net.JoinHostPort(ip.IP.String(), ""), ":")} {
+			if status, body := ask(t, r, "GET /x", "Host: "+host, "X-Toolbelt-Token: t"); status != 200 {
+				t.Errorf("Host %q: %d %s", host, status, body)
+			}
+		}
+		if status, _ := ask(t, r, "GET /x", "Host: "+ip.IP.String()+".evil.example", "X-Toolbelt-Token: t"); status != 403 {
+			t.Errorf("a name that begins with %s: %d", ip.IP, status)
+		}
+	}
+	if tried == 0 {
+		t.Skip("this machine has no address beside loopback")
+	}
+}
+
 func TestNoForwardProxy(t *testing.T) {
 	url, got := recorder(t)
 	r := start(t, url, nil)
@@ -110,9 +141,7 @@ func TestOwnPathsAreForOwnPages(t *testing.T) {
 		{"POST /toolbelt/v1/select", []string{json}, 200},
 		{"POST /toolbelt/v1/select", []string{json + "; charset=utf-8"}, 200},
 		{"POST /toolbelt/v1/select", []string{json, "Origin: http://evil.example"}, 403},
-		{"POST /toolbelt/v1/select", nil, 415},
-		{"POST /toolbelt/v1/select", []string{"Content-Type: text/plain"}, 415},
-		{"PUT /toolbelt/v1/x", []string{"Content-Type: application/x-www-form-urlencoded"}, 415},
+		{"PUT /toolbelt/v1/x", []string{json, "Origin: null"}, 403},
 		{"DELETE /toolbelt/v1/skills/x", nil, 200},
 		{"DELETE /toolbelt/v1/skills/x", []string{"Origin: http://evil.example"}, 403},
 		// The engine's paths have the engine's rules.
@@ -134,22 +163,32 @@ func TestToken(t *testing.T) {
 		header     []string
 		want       int
 		upstream   string // the Authorization that the engine sees
+		key        string // and the X-Api-Key
 	}{
-		{"none", "GET /api/tags", nil, 401, ""},
-		{"none, OpenAI", "POST /v1/chat/completions", nil, 401, ""},
-		{"none, ours", "GET /toolbelt/v1/sessions", nil, 401, ""},
-		{"health is open", "GET /toolbelt/healthz", nil, 200, ""},
-		{"wrong", "GET /api/tags", []string{"X-Toolbelt-Token: s3cre"}, 401, ""},
-		{"empty", "GET /api/tags", []string{"X-Toolbelt-Token: ", "Authorization: Bearer "}, 401, ""},
-		{"not a bearer", "GET /api/tags", []string{"Authorization: Basic s3cret"}, 401, ""},
-		{"header", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret"}, 200, ""},
-		{"bearer is ours", "GET /api/tags", []string{"Authorization: bearer s3cret"}, 200, ""},
-		{"bearer is theirs", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret", "Authorization: Bearer sk-engine"}, 200, "Bearer sk-engine"},
-		{"both are ours", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret", "Authorization: Bearer s3cret"}, 200, ""},
-		{"ours", "GET /toolbelt/v1/sessions", []string{"Authorization: Bearer s3cret"}, 200, ""},
-		{"preflight", "OPTIONS /api/chat", []string{"Origin: http://a.example", "Access-Control-Request-Method: POST"}, 200, ""},
-		{"not a preflight", "OPTIONS /api/chat", nil, 401, ""},
-		{"preflight of ours", "OPTIONS /toolbelt/v1/select", []string{"Origin: http://localhost", "Access-Control-Request-Method: POST"}, 401, ""},
+		{"none", "GET /api/tags", nil, 401, "", ""},
+		{"none, OpenAI", "POST /v1/chat/completions", nil, 401, "", ""},
+		{"none, ours", "GET /toolbelt/v1/sessions", nil, 401, "", ""},
+		{"health is open", "GET /toolbelt/healthz", nil, 200, "", ""},
+		{"wrong", "GET /api/tags", []string{"X-Toolbelt-Token: s3cre"}, 401, "", ""},
+		{"empty", "GET /api/tags", []string{"X-Toolbelt-Token: ", "Authorization: Bearer "}, 401, "", ""},
+		{"not a bearer", "GET /api/tags", []string{"Authorization: Basic s3cret"}, 401, "", ""},
+		{"header", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret"}, 200, "", ""},
+		{"bearer is ours", "GET /api/tags", []string{"Authorization: bearer s3cret"}, 200, "", ""},
+		{"bearer is theirs", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret", "Authorization: Bearer sk-engine"}, 200, "Bearer sk-engine", ""},
+		{"both are ours", "GET /api/tags", []string{"X-Toolbelt-Token: s3cret", "Authorization: Bearer s3cret"}, 200, "", ""},
+		{"ours", "GET /toolbelt/v1/sessions", []string{"Authorization: Bearer s3cret"}, 200, "", ""},
+		{"key is ours", "POST /v1/messages", []string{"X-Api-Key: s3cret"}, 200, "", ""},
+		{"key is ours, elsewhere", "GET /api/tags", []string{"x-api-key: s3cret"}, 200, "", ""},
+		{"key is ours, of our API", "GET /toolbelt/v1/sessions", []string{"X-Api-Key: s3cret"}, 200, "", ""},
+		{"key is wrong", "POST /v1/messages", []string{"X-Api-Key: s3cre"}, 401, "", ""},
+		{"key is empty", "POST /v1/messages", []string{"X-Api-Key: "}, 401, "", ""},
+		{"key is theirs", "POST /v1/messages", []string{"X-Toolbelt-Token: s3cret", "X-Api-Key: sk-engine"}, 200, "", "sk-engine"},
+		{"both keys", "POST /v1/messages", []string{"X-Api-Key: sk-engine", "X-Api-Key: s3cret"}, 200, "", "sk-engine"},
+		{"key and header are ours", "POST /v1/messages", []string{"X-Toolbelt-Token: s3cret", "X-Api-Key: s3cret"}, 200, "", ""},
+		{"key is ours, bearer is theirs", "POST /v1/messages", []string{"X-Api-Key: s3cret", "Authorization: Bearer sk-engine"}, 200, "Bearer sk-engine", ""},
+		{"preflight", "OPTIONS /api/chat", []string{"Origin: http://a.example", "Access-Control-Request-Method: POST"}, 200, "", ""},
+		{"not a preflight", "OPTIONS /api/chat", nil, 401, "", ""},
+		{"preflight of ours", "OPTIONS /toolbelt/v1/select", []string{"Origin: http://localhost", "Access-Control-Request-Method: POST"}, 401, "", ""},
 	}
 	for _, c := range cases {
 		status, body := ask(t, r, c.line, append(c.header, host)...)
@@ -161,7 +200,7 @@ func TestToken(t *testing.T) {
 			message(t, path, body)
 		} else if !strings.Contains(c.line, "/toolbelt/") {
 			q := take(t, got, "the request")
-			if q.header.Get("Authorization") != c.upstream || q.header.Get("X-Toolbelt-Token") != "" {
+			if q.header.Get("Authorization") != c.upstream || q.header.Get("X-Toolbelt-Token") != "" || strings.Join(q.header.Values("X-Api-Key"), ",") != c.key {
 				t.Errorf("%s: the engine saw %v", c.name, q.header)
 			}
 		}
@@ -177,8 +216,11 @@ func TestToken(t *testing.T) {
 func TestWithoutATokenEveryAuthorizationGoesOn(t *testing.T) {
 	url, got := recorder(t)
 	r := start(t, url, nil)
-	ask(t, r, "GET /x", "Host: localhost", "Authorization: Bearer ", "X-Toolbelt-Token: x", "x-toolbelt-anything: y")
+	ask(t, r, "GET /x", "Host: localhost", "Authorization: Bearer ", "X-Toolbelt-Token: x", "x-toolbelt-anything: y", "X-Api-Key: k", "X-Api-Key: ")
 	q := take(t, got, "the request")
+	if v := q.header.Values("X-Api-Key"); !slices.Equal(v, []string{"k", ""}) {
+		t.Errorf("X-Api-Key %q", v)
+	}
 	if v := q.header.Values("Authorization"); len(v) != 1 || v[0] != "Bearer" {
 		t.Errorf("Authorization %q", v)
 	}

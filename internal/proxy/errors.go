@@ -37,10 +37,22 @@ func (no *refusal) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// body is the error in the shape of the path's protocol.
+// body is the error in the shape of the path's protocol: Anthropic's, Ollama's, which our own API has too, or OpenAI's, which every other server knows.
 func (no *refusal) body(path string) []byte {
-	var body any = map[string]string{"error": no.message}
-	if isOpenAI(path) {
+	var body any
+	switch {
+	case isAnthropic(path):
+		type detail struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+		}
+		body = struct {
+			Type  string `json:"type"`
+			Error detail `json:"error"`
+		}{"error", detail{anthropicName(no.status), no.message}}
+	case isOllama(path) || strings.HasPrefix(path+"/", Prefix):
+		body = map[string]string{"error": no.message}
+	default:
 		type detail struct {
 			Message string  `json:"message"`
 			Type    string  `json:"type"`
@@ -57,8 +69,15 @@ func (no *refusal) body(path string) []byte {
 	return append(text, '\n')
 }
 
-func isOpenAI(path string) bool {
-	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/v1/")
+// isOllama reports whether a path is of Ollama's API; Lemonade has OpenAI's under /api/v1/.
+func isOllama(path string) bool {
+	return strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/api/v1/")
+}
+
+// isAnthropic reports whether a path is of Anthropic's messages API, such as /v1/messages/count_tokens.
+func isAnthropic(path string) bool {
+	path = strings.TrimPrefix(strings.TrimPrefix(path, "/api/v1"), "/v1")
+	return strings.HasPrefix(path+"/", "/messages/")
 }
 
 // openAINames returns the type and code that OpenAI's clients know for a status.
@@ -70,10 +89,27 @@ func openAINames(status int) (kind, code string) {
 		return "invalid_request_error", "forbidden"
 	case http.StatusBadRequest:
 		return "invalid_request_error", "invalid_body"
+	case http.StatusRequestEntityTooLarge:
+		return "invalid_request_error", "request_too_large"
 	case http.StatusLoopDetected:
 		return "server_error", "loop_detected"
 	}
 	return "server_error", "engine_unavailable"
+}
+
+// anthropicName returns the type that Anthropic's clients know for a status.
+func anthropicName(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusBadRequest:
+		return "invalid_request_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	}
+	return "api_error"
 }
 
 // unreachable is the sentence for an engine that gave no answer.

@@ -26,10 +26,11 @@ type exchange struct {
 
 	path      string // as the client wrote it
 	header    http.Header
-	original  []byte     // the client's body, where a plan was made
+	original  []byte     // the client's body, where a plan was made; with the engine's own id of the answer that it goes on from
+	previous  string     // the client's id of that answer, where it is another; "": it is the same
 	streams   bool       // the client asked for a stream
 	plan      *turn.Plan // the newest; nil where nothing was planned
-	edited    bool       // the body is the plan's
+	edited    bool       // the body is not the client's
 	started   time.Time  // when the engine was asked
 	begun     bool       // some of the client's body was read before the engine was asked
 	whole     bool       // all of it was
@@ -155,7 +156,7 @@ func (x *exchange) answer(res *http.Response) error {
 	if res.StatusCode >= http.StatusBadRequest {
 		x.refused()
 	}
-	if x.edited && res.StatusCode == http.StatusOK && isPlain(res.Header) && res.ContentLength <= maxWhole {
+	if x.edited && x.plan != nil && res.StatusCode == http.StatusOK && isPlain(res.Header) && res.ContentLength <= maxWhole {
 		x.inRounds(res)
 		return nil
 	}

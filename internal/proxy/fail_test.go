@@ -28,26 +28,36 @@ func deadAddress(t *testing.T) string {
 // message reads an error answer in the shape of the path's protocol.
 func message(t *testing.T, path, body string) string {
 	t.Helper()
-	if strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/v1/") {
+	switch {
+	case strings.Contains(path, "/v1/messages"):
 		var e struct {
-			Error struct {
-				Message, Type, Code string
-				Param               *string
-			}
+			Type  string
+			Error struct{ Type, Message string }
 		}
-		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == "" || e.Error.Type == "" || e.Error.Code == "" {
-			t.Errorf("%s: not OpenAI's error shape: %s", path, body)
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Type != "error" || e.Error.Message == "" || e.Error.Type == "" {
+			t.Errorf("%s: not Anthropic's error shape: %s", path, body)
 		}
 		return e.Error.Message
+	case strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, "/api/v1/") || strings.HasPrefix(path, "/toolbelt"):
+		var e struct{ Error string }
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error == "" {
+			t.Errorf("%s: not Ollama's error shape: %s", path, body)
+		}
+		return e.Error
 	}
-	var e struct{ Error string }
-	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error == "" {
-		t.Errorf("%s: not an error: %s", path, body)
+	var e struct {
+		Error struct {
+			Message, Type, Code string
+			Param               *string
+		}
 	}
-	return e.Error
+	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error.Message == "" || e.Error.Type == "" || e.Error.Code == "" {
+		t.Errorf("%s: not OpenAI's error shape: %s", path, body)
+	}
+	return e.Error.Message
 }
 
-var allPaths = []string{"/api/chat", "/v1/chat/completions", "/api/v1/chat/completions", "/api/tags", "/v1/models", "/other"}
+var allPaths = []string{"/api/chat", "/v1/chat/completions", "/api/v1/chat/completions", "/v1/messages", "/api/v1/messages", "/v1/messages/count_tokens", "/v1/responses", "/api/tags", "/v1/models", "/chat/completions", "/other"}
 
 func TestEngineDown(t *testing.T) {
 	dead := deadAddress(t)

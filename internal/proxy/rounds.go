@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
 
@@ -20,31 +22,42 @@ type rounds struct {
 	x      *exchange
 	res    *http.Response // the engine's newest answer
 	filter *chat.Filter
-	plain  bool // one JSON document: nothing is sent before its end
+	plain  bool   // one JSON document: nothing is sent before its end
+	kind   string // Content-Type of the first
 
-	raw    []byte     // of a plain answer's round, in case that the filter panics
-	coming chan piece // a read that is under way; nil: none is
-	broken bool       // the filter panicked: what comes goes on as it is
-	buf    []byte
-	ready  []byte // for the client, from off on
-	off    int
-	err    error // what Read returns behind ready, nil while the answer goes on
+	instead bool // a plain answer is not ours, but what the engine answered to a later round
 
-	asked   int // rounds after the first
+	intake
+	ready []byte // for the client, from off on
+	off   int
+	err   error // what Read returns behind ready, nil while the answer goes on
+
+	asked   int  // rounds after the first
+	own     bool // the newest is to the client's own request
 	outcome turn.Outcome
 	told    sync.Once
 }
 
-// isDocument reports whether an answer of this type is one JSON document.
-func isDocument(contentType string) bool {
-	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
-	return strings.TrimSpace(kind) == "application/json"
+// intake is what is read of the newest answer.
+type intake struct {
+	buf    []byte
+	raw    []byte     // of a plain answer's round, in case that the filter panics
+	coming chan piece // a read that is under way; nil: none is
+	broken bool       // the filter panicked: what comes goes on as it is
 }
+
+// isDocument reports whether an answer of this type is one JSON document.
+func isDocument(contentType string) bool { return mediaType(contentType) == "application/json" }
 
 // inRounds gives res a body that answers calls of our tools. A plain answer is read to its end here, since its length must be known.
 func (x *exchange) inRounds(res *http.Response) {
 	kind := res.Header.Get("Content-Type")
-	r := &rounds{x: x, res: copyOf(res), filter: chat.NewFilter(x.protocol, kind, x.plan.Filter()), plain: res.ContentLength >= 0 || !x.streams && isDocument(kind), buf: make([]byte, copyBufferBytes)}
+	cfg := x.plan.Filter()
+	cfg.Previous = x.previous
+	r := &rounds{
+		x: x, res: copyOf(res), filter: chat.NewFilter(x.protocol, kind, cfg), kind: kind,
+		plain: res.ContentLength >= 0 || !x.streams && isDocument(kind), intake: intake{buf: make([]byte, copyBufferBytes)},
+	}
 	if !r.plain {
 		res.Body = r
 		res.ContentLength = -1
@@ -54,7 +67,7 @@ func (x *exchange) inRounds(res *http.Response) {
 	for r.err == nil {
 		r.fill()
 	}
-	if r.res.StatusCode != http.StatusOK { // a later round's answer instead of ours
+	if r.instead {
 		res.StatusCode, res.Status, res.Header, res.Body, res.ContentLength = r.res.StatusCode, r.res.Status, r.res.Header, r.res.Body, r.res.ContentLength
 		r.tell()
 		return
@@ -148,11 +161,21 @@ func (r *rounds) handled(p piece) {
 	case err == io.EOF:
 		r.endRound()
 	default:
-		r.note(r.end())
-		r.release()
-		if r.err = err; !gone(r.res.Request.Context()) {
-			r.x.h.log.Warn("the engine broke off its answer", "engine", r.x.h.upstream.Host, "why", reason(err))
-		}
+		r.breakOff(err)
+	}
+}
+
+// breakOff ends the answer where the engine has broken off. What a first round breaks off in is the client's to see; behind others it could not tell what ended.
+func (r *rounds) breakOff(err error) {
+	verdict := r.end()
+	r.note(verdict)
+	if r.asked > 0 && !r.broken && (r.plain || !verdict.Ended) && !gone(r.res.Request.Context()) {
+		r.fail("the engine broke off its answer: " + reason(err))
+		return
+	}
+	r.release()
+	if r.err = err; !gone(r.res.Request.Context()) {
+		r.x.h.log.Warn("the engine broke off its answer", "engine", r.x.h.upstream.Host, "why", reason(err))
 	}
 }
 
@@ -205,28 +228,64 @@ func (r *rounds) endRound() {
 	verdict := r.end()
 	r.note(verdict)
 	next, again := r.again(verdict)
+	if !again && r.isCutShort(verdict) {
+		r.fail("the engine ended its answer early")
+		return
+	}
 	if !again {
 		r.release()
 		r.err = io.EOF
 		return
 	}
+	r.outcome.Usage = chat.Usage{} // the planner was told
 	r.asked++
 	r.x.h.counters.hidden.Add(1)
 	res, err := r.ask(next)
 	switch {
 	case err != nil:
+		r.outcome.Unread = true
 		r.fail(unreachable(r.x.h.upstream, err))
-	case res.StatusCode != http.StatusOK && r.plain:
+	case r.goesOnIn(res):
 		r.replace(res)
-		r.err, r.outcome.Usage.Done = io.EOF, false
-	case res.StatusCode != http.StatusOK:
+		r.filter.Next(res.Header.Get("Content-Type"))
+	case r.plain:
+		r.outcome.Unread = true
+		r.replace(res)
+		r.err, r.instead = io.EOF, true
+	default:
+		r.outcome.Unread = true
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // what was read before a failure is the best there is
 		res.Body.Close()
 		r.fail(fmt.Sprintf("the engine answered %s: %s", res.Status, bytes.TrimSpace(text)))
-	default:
-		r.replace(res)
-		r.filter.Next(res.Header.Get("Content-Type"))
 	}
+}
+
+// isCutShort reports whether a later round has come to nothing: it ended without its end, and without an error of the engine's own.
+func (r *rounds) isCutShort(v chat.Verdict) bool {
+	if r.asked == 0 || r.broken || v.Usage.Done || v.Usage.Failed {
+		return false
+	}
+	return !v.Ended || r.plain && len(bytes.TrimSpace(r.raw)) == 0
+}
+
+// goesOnIn reports whether an answer can go on with the client's: it is one, and in the form of the first.
+func (r *rounds) goesOnIn(res *http.Response) bool {
+	if res.StatusCode != http.StatusOK || !isPlain(res.Header) {
+		return false
+	}
+	kind, first := mediaType(res.Header.Get("Content-Type")), mediaType(r.kind)
+	return kind == first || kind == "" || !r.plain && isStream(kind)
+}
+
+// mediaType is a Content-Type without its parameters.
+func mediaType(contentType string) string {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	return strings.TrimSpace(kind)
+}
+
+// isStream reports whether answers of this type come in lines or events.
+func isStream(kind string) bool {
+	return strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson") || strings.Contains(kind, "jsonl")
 }
 
 func (r *rounds) replace(res *http.Response) {
@@ -236,9 +295,11 @@ func (r *rounds) replace(res *http.Response) {
 
 // fail ends the answer with an error in the protocol's own words. A plain one has a status for it.
 func (r *rounds) fail(message string) {
-	r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", message)
+	if !gone(r.res.Request.Context()) {
+		r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", message)
+	}
 	r.outcome.Usage.Done = false
-	r.err = io.EOF
+	r.err, r.instead = io.EOF, r.plain
 	if !r.plain {
 		r.ready = r.filter.Fail(r.ready, message)
 		return
@@ -259,6 +320,7 @@ func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 		if p := recover(); p != nil {
 			r.x.h.log.Warn("panic; the client's own request is sent instead", "doing", "answering a call of ours", "panic", p)
 			next, again = r.x.original, onlyHeld(v) && !v.Ended && r.asked <= maxRounds
+			r.own = r.own || again
 		}
 	}()
 	if v.Ended || r.asked > maxRounds || !onlyHeld(v) && !v.Empty {
@@ -268,6 +330,7 @@ func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 	switch {
 	case err != nil:
 		r.x.h.log.Warn("a call of ours cannot be answered; the client's own request is sent instead", "why", err)
+		r.own = r.own || onlyHeld(v)
 		return r.x.original, onlyHeld(v)
 	case plan == nil:
 		return nil, false
@@ -281,10 +344,27 @@ const maxRounds = 3
 
 func onlyHeld(v chat.Verdict) bool { return len(v.Held) > 0 && len(v.Passed) == 0 }
 
-// ask sends the next round's request, which is the first's but for the body.
+// ask sends the next round's request, which is the first's but for the body. Its plan holds from when the engine has the request: a client that
+// loses patience before the first token, and asks again, finds what the model has loaded.
 func (r *rounds) ask(body []byte) (*http.Response, error) {
 	first := r.res.Request
-	out := first.Clone(first.Context())
+	plan, own, once := r.x.plan, r.own, sync.Once{}
+	commit := func() {
+		once.Do(func() {
+			defer r.x.h.survive("keeping the plan")
+			if own {
+				r.x.h.passed(nil, session.Identity{})
+				return
+			}
+			r.x.h.planner.Commit(plan)
+		})
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			commit()
+		}
+	}}
+	out := first.Clone(httptrace.WithClientTrace(first.Context(), trace))
 	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	out.Body, _ = out.GetBody()
@@ -292,19 +372,23 @@ func (r *rounds) ask(body []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	func() {
-		defer r.x.h.survive("keeping the plan")
-		r.x.h.planner.Commit(r.x.plan)
-	}()
+	commit() // an engine may answer before it has all of the request
 	return res, nil
 }
 
 // note keeps what a round told.
 func (r *rounds) note(v chat.Verdict) {
 	r.outcome.Called = append(r.outcome.Called, v.Passed...)
-	r.outcome.Usage = v.Usage
-	if v.ID != "" && (r.plain || r.outcome.ID == "") { // the client has the last plain one's, and the first stream's
-		r.outcome.ID = v.ID
+	if r.outcome.Usage = v.Usage; r.own { // of a prompt that nobody has planned
+		r.outcome.Usage = chat.Usage{Done: v.Usage.Done, Failed: v.Usage.Failed}
+	}
+	if v.ID != "" {
+		if v.Usage.Done {
+			r.outcome.Last = v.ID
+		}
+		if r.plain || r.outcome.ID == "" { // the client has the last plain one's, and the first stream's
+			r.outcome.ID = v.ID
+		}
 	}
 	r.outcome.Text += v.Text
 	if len(v.Passed) > 0 {

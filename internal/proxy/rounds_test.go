@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"toolbelt/internal/proxy"
+	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
 
@@ -196,6 +200,9 @@ func TestACallThatCannotBeAnswered(t *testing.T) {
 			if !strings.Contains(got, "hello") || strings.Contains(got, "load_tools") {
 				t.Errorf("the client got %s", got)
 			}
+			if n := r.planner.commits(); n != 1 {
+				t.Errorf("the plan is kept %d times, though its request was sent once", n)
+			}
 		})
 	}
 }
@@ -235,5 +242,55 @@ func TestAnAnswerWithNothingOfOursIsTheEnginesOwn(t *testing.T) {
 		if _, got := post(t, r, chatBody(toolsJSON(4))); got != answer {
 			t.Errorf("the client got %q for %q", got, answer)
 		}
+	}
+}
+
+// keeper is a planner that knows under which id the engine keeps an answer.
+type keeper struct {
+	*fakePlanner
+	kept map[string]string
+}
+
+func (k keeper) Kept(_ session.Identity, answer string) string { return k.kept[answer] }
+
+// TestARequestGoesOnFromTheLastRound: nothing but the id changes, and the client reads its own.
+func TestARequestGoesOnFromTheLastRound(t *testing.T) {
+	const answer = `{"id":"r9","object":"response","status":"completed","previous_response_id":"last","output":[],"usage":{"input_tokens":1,"output_tokens":1}}`
+	const flat = `{"type":"function","name":"a"}`
+	for _, c := range []struct{ name, body, want, answer string }{
+		{"with tools", `{ "model":"m","previous_response_id" : "first", "input":"x", "tools":[` + flat + `]}`, `{ "model":"m","previous_response_id" : "last", "input":"x", "tools":[` + flat + `]}`, strings.Replace(answer, "last", "first", 1)},
+		{"without", `{"previous_response_id":"first","input":"previous_response_id","metadata":{"previous_response_id":"first"}}`, `{"previous_response_id":"last","input":"previous_response_id","metadata":{"previous_response_id":"first"}}`, answer},
+		{"an answer that is not known", `{"previous_response_id":"other","input":"x","tools":[` + flat + `]}`, "", answer},
+		{"none", `{"previous_response_id":null,"input":"x","tools":[` + flat + `]}`, "", answer},
+		{"another protocol", `{"previous_response_id":"first","messages":[],"tools":[]}`, "", answer},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{kind: "application/json", answers: []string{answer}}
+			path := "/v1/responses"
+			if c.name == "another protocol" {
+				path = "/v1/chat/completions"
+			}
+			upstream, err := proxy.ParseUpstream(engine(t, s.ServeHTTP))
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := keeper{newFakePlanner(), map[string]string{"first": "last"}}
+			k.plan = unchanged
+			handler, err := proxy.New(proxy.Config{Upstream: upstream}, k, http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(c.body)))
+			if c.want == "" {
+				c.want = c.body
+			}
+			if got := s.asked(); len(got) != 1 || got[0] != c.want {
+				t.Errorf("the engine got %q, want %q", got, c.want)
+			}
+			if got := w.Body.String(); got != c.answer {
+				t.Errorf("the client got %s, want %s", got, c.answer)
+			}
+		})
 	}
 }

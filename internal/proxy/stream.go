@@ -79,6 +79,6 @@ func (s *stream) outcome() (o turn.Outcome) {
 	}
 	defer s.x.h.survive("reading the answer")
 	s.scanner.Close()
-	o.Called, o.Usage, o.Silent = s.scanner.Calls(), s.scanner.Usage(), true
+	o.Called, o.Usage, o.ID, o.Silent = s.scanner.Calls(), s.scanner.Usage(), s.scanner.ID(), true
 	return o
 }

@@ -27,6 +27,9 @@ type app struct {
 	core     []string
 	computed bool
 	seen     time.Time // last request
+
+	label    Label
+	labelled time.Time // when the label was last told to the store, by this process
 }
 
 type toolUses struct {
@@ -140,6 +143,9 @@ func (m *Manager) load(store Store) error {
 		for _, t := range uses.Tools {
 			a.tools[t.Name] = &toolUses{sessions: t.Sessions, calls: t.Calls}
 		}
+	}
+	if err := m.loadLabels(ctx, store); err != nil {
+		return fmt.Errorf("reading what apps are told apart by: %w", err)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type Manager struct {
 	turns tree
 	heads *lru.Cache[string, head]   // by session id
 	said  *lru.Cache[string, string] // the turn that an answer belongs to, by the root of its app and model and the answer's id
+	kept  *lru.Cache[string, string] // the id that the engine keeps an answer under, by the app and the id that the client has of it
 	apps  map[string]*app
 	locks [64]sync.Mutex
 }
@@ -94,42 +95,6 @@ func (m *Manager) Find(id Identity) Found {
 		return *differing
 	}
 	return m.begin(id, path[last])
-}
-
-// findAfter follows the answer that the client names in place of its history.
-func (m *Manager) findAfter(id Identity, root string) (Found, bool) {
-	if id.Previous == "" {
-		return Found{}, false
-	}
-	after, _ := m.said.Get(root + id.Previous)
-	node, ok := m.turns.get(after)
-	if !ok {
-		return Found{}, false
-	}
-	idle := m.now().Sub(node.touched)
-	if len(id.Chain) == 0 { // results of the turn's calls
-		return Found{Key: after, State: node.state, Same: true, Idle: idle}, true
-	}
-	base, _ := split(after)
-	whole := id
-	whole.Explicit = base + id.Previous
-	path := keys(whole)
-	key := path[len(path)-1]
-	if again, ok := m.turns.get(ref(key, node.state.Session)); ok && again.state.Body == id.Body {
-		return Found{Key: ref(key, node.state.Session), State: again.state, Same: true, Idle: idle}, true
-	}
-	return m.next(node, base, key), true
-}
-
-// Answered notes the id of an answer to a turn's request, by which a later request may name it in place of its history.
-func (m *Manager) Answered(id Identity, key, answer string) {
-	if key == "" || answer == "" || len(answer) > maxName {
-		return
-	}
-	id.Chain = nil
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.said.Add(keys(id)[0]+answer, key)
 }
 
 // findExplicit follows the session that the client named, whatever its messages: a client may send only the newest.
@@ -219,6 +184,22 @@ func (m *Manager) Observe(key string, called []string, exists func(string) bool)
 	m.store.save(Record{key, s, now})
 	m.store.uses(s.App, s.Session, used, now)
 	return s, hidden
+}
+
+// Bridged notes tools that the model called through a bridge, before Observe is told of the calls. Those that the list has were told of.
+func (m *Manager) Bridged(key string, names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	node, ok := m.turns.get(key)
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		if !node.state.Lists(name) && !slices.Contains(node.state.Bridged, name) {
+			node.state.Bridged = append(slices.Clip(node.state.Bridged), name)
+		}
+	}
+	m.turns.put(key, node)
 }
 
 // Replied notes what the model answered first on a turn (chat.Signature): of conversations that began with the same words, it tells which one a
@@ -396,7 +377,8 @@ func newID() string {
 func New(now func() time.Time) *Manager {
 	heads, _ := lru.New[string, head](maxActive)
 	said, _ := lru.New[string, string](maxTurns)
-	return &Manager{now: now, store: &writer{}, turns: newTree(), heads: heads, said: said, apps: map[string]*app{}}
+	kept, _ := lru.New[string, string](maxTurns)
+	return &Manager{now: now, store: &writer{}, turns: newTree(), heads: heads, said: said, kept: kept, apps: map[string]*app{}}
 }
 
 // Open returns a Manager that starts with what the store holds and writes behind to it. Close it to write the rest.

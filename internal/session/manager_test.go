@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -408,5 +409,55 @@ func TestARequestThatNamesAnAnswer(t *testing.T) {
 		if f := m.Find(id); !f.New {
 			t.Errorf("%s: %+v", name, f)
 		}
+	}
+}
+
+// TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest: the history that a named answer stands for holds what is ours, at messages that this request may repeat.
+func TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest(t *testing.T) {
+	m := session.New(newClock().now)
+	id := said("yes")
+	f := m.Find(id)
+	s := f.State
+	s.List = []session.Visible{{Name: "x"}, {Name: "y", Late: true}}
+	s.Notes = []session.Note{{Text: "more", Tools: []string{"y"}}}
+	s.Hidden = []session.Hidden{{Said: "hm"}}
+	m.Commit(f.Key, s)
+	m.Answered(id, f.Key, "resp_1")
+	next, result := said("yes"), said()
+	next.Previous, result.Previous = "resp_1", "resp_1"
+	for _, id := range []session.Identity{next, result} {
+		if got := m.Find(id).State; len(got.Notes)+len(got.Hidden) > 0 || len(got.List) != 2 || got.List[1].Late {
+			t.Errorf("with %d messages: %+v", len(id.Chain), got)
+		}
+	}
+}
+
+func TestAnAnswerIsKeptUnderAnotherID(t *testing.T) {
+	m := session.New(newClock().now)
+	id, other, model := said("a"), said("a"), said("b")
+	other.Agent, model.Model = "other", "another"
+	m.KeptAs(id, "resp_1", "resp_3")
+	m.KeptAs(id, "resp_4", "resp_4")
+	m.KeptAs(id, "", "resp_5")
+	m.KeptAs(id, "resp_6", "")
+	m.KeptAs(id, "resp_7", strings.Repeat("x", 2<<10))
+	long := strings.Repeat("l", 300)
+	m.KeptAs(id, long, long+"2")
+	for _, c := range []struct {
+		id           session.Identity
+		answer, want string
+	}{
+		{id, "resp_1", "resp_3"}, {model, "resp_1", "resp_3"}, {id, long, long + "2"},
+		{other, "resp_1", ""}, {id, "resp_3", ""}, {id, "resp_4", ""}, {id, "", ""}, {id, "resp_6", ""}, {id, "resp_7", ""},
+	} {
+		if got := m.Kept(c.id, c.answer); got != c.want {
+			t.Errorf("%q of %q is kept as %q, want %q", c.answer, c.id.Agent, got, c.want)
+		}
+	}
+	for i := range 5000 {
+		m.KeptAs(id, fmt.Sprint("r", i), "last")
+	}
+	if m.Kept(id, "resp_1") != "" || m.Kept(id, "r4999") != "last" {
+		t.Error("what is remembered is not bounded, or not the newest")
 	}
 }

@@ -22,7 +22,8 @@ type Own struct {
 	Schema      string `json:"schema"` // JSON
 }
 
-// Note is text of ours at the end of a user or tool message: it tells the model of tools that the array does not hold.
+// Note is text of ours at the end of a user or tool message: it tells the model of tools that the array does not hold, or, without Tools, what a skill
+// says; the latter is kept in memory alone.
 type Note struct {
 	Anchor
 	Text  string   `json:"text"`

@@ -45,6 +45,7 @@ type State struct {
 	Turn     int          `json:"turn"`               // from 1
 	List     []Visible    `json:"list"`               // in the order sent; empty where the turn was a fallback
 	Core     []string     `json:"core"`               // the CORE of this session, fixed at its first turn
+	Bridged  []string     `json:"bridged,omitempty"`  // tools called through a bridge before anything had told of them
 	Called   []string     `json:"called,omitempty"`   // hidden tools called since the list was made: visible from the next request on
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
 	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from, comparable within one process only; zero where an earlier one made it
@@ -103,7 +104,7 @@ type Store interface {
 	SaveRecord(ctx context.Context, r Record) error
 	// AddUses counts calls of tools by an app's session.
 	AddUses(ctx context.Context, app, session string, tools []string, at time.Time) error
-	// Uses returns, for an app, in how many sessions each tool was used and how often. The apps' own session count comes with it.
+	// Uses returns, for an app, in how many sessions each tool was used and how often, most sessions first. The apps' own session count comes with it.
 	Uses(ctx context.Context, app string) (AppUses, error)
 	// Prune deletes records and use rows last touched before the time, and returns how many.
 	Prune(ctx context.Context, before time.Time) (int, error)

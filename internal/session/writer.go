@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"toolbelt/internal/behind"
@@ -45,7 +46,9 @@ func (w *writer) enqueue(write func(context.Context, Store) error) {
 	})
 }
 
+// save keeps a record, less the notes that hold what a skill says: memory can be erased, and would live on here.
 func (w *writer) save(r Record) {
+	r.State.Notes = slices.DeleteFunc(slices.Clone(r.State.Notes), func(n Note) bool { return len(n.Tools) == 0 })
 	w.enqueue(func(ctx context.Context, s Store) error { return s.SaveRecord(ctx, r) })
 }
 

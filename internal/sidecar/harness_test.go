@@ -79,6 +79,7 @@ func (r *rig) call(method, path, body string, want int) map[string]any {
 	r.t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	req.Header.Set("User-Agent", "test/1")
+	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	r.handler.ServeHTTP(w, req)
 	if w.Code != want {

@@ -45,8 +45,8 @@ func (a *api) outcomes(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Planner.ObserveSession(id, called); err != nil {
 		return err
 	}
-	if in.Success != nil && (in.Skill == "" || !*in.Success) { // a skill that is named is counted below
-		if err := a.Planner.SettleSession(id, called, *in.Success); err != nil {
+	if in.Success != nil {
+		if err := a.Planner.SettleSession(id, called, *in.Success, in.Skill); err != nil { // a skill that is named is counted below
 			return err
 		}
 	}

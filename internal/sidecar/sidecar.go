@@ -4,7 +4,9 @@ package sidecar
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,8 +24,9 @@ type Planner interface {
 	Commit(p *turn.Plan)
 	// ObserveSession counts calls in the newest turn of a session, by its opaque id. NotFound names an unknown one.
 	ObserveSession(session string, called []string) error
-	// SettleSession notes whether the newest turn of a session did what was asked for, after ObserveSession counted its calls. NotFound as there.
-	SettleSession(session string, called []string, success bool) error
+	// SettleSession notes whether the newest turn of a session did what was asked for, after ObserveSession counted its calls; counted names a skill
+	// whose use is counted otherwise, "" for none. NotFound as there.
+	SettleSession(session string, called []string, success bool, counted string) error
 }
 
 // Explainer says why a tool is visible or hidden in the plan that a request would get, and keeps nothing. NotFound names a tool that the request
@@ -38,6 +41,8 @@ type Sessions interface {
 	List() []session.State
 	// Get returns the newest state of one, by its opaque id.
 	Get(id string) (session.State, bool)
+	// Label returns what is known of an app, by its opaque id.
+	Label(app string) session.Label
 }
 
 // Skills are the remembered procedures, to read and to count. Errors have the kinds of skills.Library.
@@ -198,6 +203,12 @@ func (a *api) guard(m methods) http.Handler {
 			writeError(w, failure{http.StatusMethodNotAllowed, "invalid", r.Method + " is not allowed for " + r.URL.Path + ": use " + m.allowed()})
 			return
 		}
+		if m[r.Method] != nil && writes(r) && !isJSON(r) {
+			why := fmt.Sprintf("%s %s wants Content-Type: application/json, not %q", r.Method, r.URL.Path, r.Header.Get("Content-Type"))
+			a.Log.Info("request refused", "status", http.StatusUnsupportedMediaType, "method", r.Method, "path", r.URL.Path, "why", why)
+			writeError(w, failure{http.StatusUnsupportedMediaType, "invalid", why})
+			return
+		}
 		if err := serve(w, r); err != nil {
 			f := failureOf(err)
 			if f.status == http.StatusInternalServerError {
@@ -206,6 +217,21 @@ func (a *api) guard(m methods) http.Handler {
 			writeError(w, f)
 		}
 	})
+}
+
+// writes reports whether a request changes something, or may: a DELETE without a body cannot come from another site's page unasked.
+func writes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return r.Method != http.MethodDelete || r.ContentLength != 0
+}
+
+// isJSON reports whether a request says that its body is JSON. A page of another site cannot say so unasked.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 func (a *api) unknown(_ http.ResponseWriter, r *http.Request) error {

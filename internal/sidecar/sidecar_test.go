@@ -216,6 +216,9 @@ func TestOutcomesAndSessions(t *testing.T) {
 		if state["session"] != id || state["turn"] != 1.0 || state["escapes"] != 1.0 || fmt.Sprint(state["called"]) != "["+hidden+"]" || state["core"] == nil {
 			t.Errorf("%v", state)
 		}
+		if client := fmt.Sprint(state["client"]); client != "map[agent:test family:sidecar tools:[get_weather translate]]" {
+			t.Errorf("the app is %s", client)
+		}
 		used := ""
 		for _, v := range state["list"].([]any) {
 			if entry := v.(map[string]any); entry["used"] == 1.0 {
@@ -385,12 +388,12 @@ type attentive struct {
 	told []string
 }
 
-func (f *attentive) SettleSession(session string, tools []string, success bool) error {
+func (f *attentive) SettleSession(session string, tools []string, success bool, counted string) error {
 	if success || len(tools) == 0 {
-		return f.Planner.SettleSession(session, tools, success)
+		return f.Planner.SettleSession(session, tools, success, counted)
 	}
 	f.told = append(f.told, session+" "+strings.Join(tools, ","))
-	return f.Planner.SettleSession(session, tools, success)
+	return f.Planner.SettleSession(session, tools, success, counted)
 }
 
 func TestOutcomesTellOfFailures(t *testing.T) {

@@ -25,32 +25,53 @@ const maxCheckedBytes = 128 << 20
 
 // verdict says what a file is.
 type verdict struct {
-	label string // "broken" or "newer" where it must be set aside, "" where it can be used
+	label string // "broken" or "newer" where it cannot be used, "" where it can
 	why   string
+	empty bool // it holds nothing yet
 }
 
-// setAsideUnusable renames a file at path that cannot be used. Nothing at path is fine.
-func setAsideUnusable(ctx context.Context, path string, log *slog.Logger) error {
+// settle makes path fit to be opened, or says why it is not. Nothing at path is fine where a file may be made.
+func settle(ctx context.Context, path string, log *slog.Logger, may care) error {
+	v, err := look(ctx, path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case v.empty && may == touchNone:
+		return catalog.NewError(catalog.NotFound, fmt.Sprintf("there is no database %s", quote(path)), nil)
+	case v.label == "":
+		return nil
+	case may != makeRoom:
+		return catalog.NewError(catalog.Invalid, fmt.Sprintf(
+			"the file %s %s; it was left as it is: name another with --db or TOOLBELT_DB (a daemon that starts with this one sets it aside and makes a fresh database)", quote(path), v.why), nil)
+	}
+	return setAside(path, v, log)
+}
+
+// look says what lies at path, without changing it.
+func look(ctx context.Context, path string) (verdict, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return verdict{empty: true}, nil
 	case err != nil:
-		return catalog.NewError(catalog.Unavailable, "looking at the database "+quote(path)+"; set TOOLBELT_DB to a file that you may read", err)
+		return verdict{}, catalog.NewError(catalog.Unavailable, "looking at the database "+quote(path)+"; set TOOLBELT_DB to a file that you may read", err)
 	case info.IsDir():
-		return catalog.NewError(catalog.Invalid, quote(path)+" is a folder: set TOOLBELT_DB to a file, such as "+quote(path+"/toolbelt.db"), nil)
+		return verdict{}, catalog.NewError(catalog.Invalid, quote(path)+" is a folder: set TOOLBELT_DB to a file, such as "+quote(path+"/toolbelt.db"), nil)
 	case !info.Mode().IsRegular():
-		return catalog.NewError(catalog.Invalid, quote(path)+" is no ordinary file: set TOOLBELT_DB to one", nil)
+		return verdict{}, catalog.NewError(catalog.Invalid, quote(path)+" is no ordinary file: set TOOLBELT_DB to one", nil)
 	case info.Size() == 0:
-		return nil
+		return verdict{empty: true}, nil
 	}
 	v, err := examine(ctx, path, info.Size() <= maxCheckedBytes)
 	if err != nil {
-		return explain("reading the database "+quote(path), path, err)
+		return v, explain("reading the database "+quote(path), path, err)
 	}
-	if v.label == "" {
-		return nil
-	}
+	return v, nil
+}
+
+// setAside renames a file that cannot be used.
+func setAside(path string, v verdict, log *slog.Logger) error {
 	if inUse(path) {
 		return catalog.NewError(catalog.Conflict, fmt.Sprintf("the database %s %s, and a running process uses it: end that process, or set TOOLBELT_DB to another file", quote(path), v.why), nil)
 	}
@@ -77,7 +98,7 @@ func examine(ctx context.Context, path string, all bool) (verdict, error) {
 		db.Close()
 	}
 	if isDamage(err) {
-		return verdict{"broken", "is damaged or no database (" + err.Error() + ")"}, nil
+		return verdict{label: "broken", why: "is damaged or no database (" + err.Error() + ")"}, nil
 	}
 	return v, err
 }
@@ -106,21 +127,21 @@ func judge(ctx context.Context, db *sql.DB, all bool) (verdict, error) {
 	unmarked := application == 0 && tables > 0
 	switch {
 	case !foreign && have > version():
-		return verdict{"newer", fmt.Sprintf("has version %d, newer than this program's %d", have, version())}, nil
+		return verdict{label: "newer", why: fmt.Sprintf("has version %d, newer than this program's %d", have, version())}, nil
 	case foreign || unmarked:
 		return verdict{}, catalog.NewError(catalog.Invalid, "the file is a database of another program: set TOOLBELT_DB to a file of its own", nil)
 	}
 	if !all {
-		return verdict{}, nil
+		return verdict{empty: have == 0}, nil
 	}
 	var finding string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&finding); err != nil {
 		return verdict{}, err
 	}
 	if finding != "ok" {
-		return verdict{"broken", "is damaged (" + finding + ")"}, nil
+		return verdict{label: "broken", why: "is damaged (" + finding + ")"}, nil
 	}
-	return verdict{}, nil
+	return verdict{empty: have == 0}, nil
 }
 
 // freeName is PATH.LABEL-YYYYMMDD-HHMMSS, with -2, -3, … where something of that name exists.

@@ -44,7 +44,7 @@ func advise(path string, err error) (catalog.Kind, string) {
 	case sqlite3.ErrIoErr:
 		return catalog.Unavailable, "the disk does not read or write as it should: check it, or set TOOLBELT_DB to a file on another disk"
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB:
-		return catalog.Unavailable, "the file is damaged: the next start sets it aside and makes a fresh one"
+		return catalog.Unavailable, "the file is damaged: the next start of the daemon sets it aside and makes a fresh one"
 	}
 	return catalog.Internal, ""
 }

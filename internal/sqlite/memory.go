@@ -110,7 +110,7 @@ func eraseSkills(ctx context.Context, tx *sql.Tx, f runs.Filter, goals map[strin
 	}
 	said := func(text string) bool { return all || goals[text] }
 	for _, p := range list {
-		about := all || slices.ContainsFunc(slices.Concat(p.Examples, p.NotFor), said) || f.Tool != "" && slices.Contains(p.ToolsRequired, f.Tool)
+		about := all || slices.ContainsFunc(slices.Concat(p.Examples, p.NotFor), said) || f.Tool != "" && p.Knows(f.Tool)
 		switch {
 		case !about || p.Origin.Kind != skills.Learned:
 			continue

@@ -35,25 +35,50 @@ type DB struct {
 	log   *slog.Logger
 }
 
+// care is what an opening may do to what it finds.
+type care uint8
+
+const (
+	makeRoom  care = iota // set aside what is no database of ours, and make one where there is none
+	makeOne               // make one where there is none
+	touchNone             // neither
+)
+
 // Open opens or makes the database at path: missing folders are made with mode 0700, the file with 0600.
 // A file that is damaged or no database is set aside as PATH.broken-YYYYMMDD-HHMMSS, one of a newer version as
 // PATH.newer-…, with its -wal and -shm beside it, and a fresh one is made: one line of log names both. It is neither
-// deleted nor overwritten. Several processes may have the same file open.
+// deleted nor overwritten. Several processes may have the same file open. It is for the daemon, which must come up whatever it finds; who is asked by a
+// user for a while uses OpenOrMake or OpenExisting.
 //
 // An error says what to do: Invalid where path can be no database of ours, Conflict where a running process still uses
 // the file that would be set aside, Unavailable where the disk or its permissions are in the way.
 // A file of up to 128 MB is read whole, to check it: about 1 ms a MB. The caller closes the DB.
 func Open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	return open(ctx, path, log, makeRoom)
+}
+
+// OpenOrMake is Open, but that a file which it would set aside stays as it is: that is an error of kind Invalid.
+func OpenOrMake(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	return open(ctx, path, log, makeOne)
+}
+
+// OpenExisting is OpenOrMake, but that nothing is made: a path without a file, or with one that holds nothing yet, is an error of kind NotFound.
+// A database of ours of an older version is brought forward.
+func OpenExisting(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	return open(ctx, path, log, touchNone)
+}
+
+func open(ctx context.Context, path string, log *slog.Logger, may care) (*DB, error) {
 	if path == Memory {
 		return openMemory(ctx, log)
 	}
-	path, err := place(path)
+	path, err := place(path, may)
 	if err != nil {
 		return nil, err
 	}
 	unlock := lockFolder(ctx, filepath.Dir(path))
 	defer unlock()
-	if err := setAsideUnusable(ctx, path, log); err != nil {
+	if err := settle(ctx, path, log, may); err != nil {
 		return nil, err
 	}
 	if err := create(path); err != nil {
@@ -117,8 +142,8 @@ func enableWAL(ctx context.Context, db *sql.DB) (mode string, err error) {
 	}
 }
 
-// place makes path absolute, free of links (SQLite puts its log beside the file itself), and the folder for it.
-func place(path string) (string, error) {
+// place makes path absolute, free of links (SQLite puts its log beside the file itself), and, where one may be made, the folder for it.
+func place(path string, may care) (string, error) {
 	if path == "" {
 		return "", catalog.NewError(catalog.Invalid, "the path of the database is empty, as it is where HOME is not set: set TOOLBELT_DB to a file, or to "+Memory, nil)
 	}
@@ -126,14 +151,22 @@ func place(path string) (string, error) {
 	if err != nil {
 		return "", catalog.NewError(catalog.Invalid, "finding the folder of the database "+quote(path), err)
 	}
+	if may == touchNone {
+		return linked(absolute), nil
+	}
 	if err := os.MkdirAll(filepath.Dir(absolute), 0o700); err != nil {
 		return "", catalog.NewError(catalog.Unavailable, fmt.Sprintf(
 			"making the folder %s for the database; set TOOLBELT_DB to a file in a folder that you may write to", quote(filepath.Dir(absolute))), err)
 	}
-	if real, err := filepath.EvalSymlinks(absolute); err == nil {
-		absolute = real
+	return linked(absolute), nil
+}
+
+// linked is the file that path leads to, path itself where there is none.
+func linked(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
 	}
-	return absolute, nil
+	return path
 }
 
 // create makes an empty file of mode 0600 where there is none, before SQLite would make it readable for others; one that others may

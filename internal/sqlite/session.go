@@ -139,8 +139,8 @@ func (db *DB) Uses(ctx context.Context, app string) (session.AppUses, error) {
 	return uses, nil
 }
 
-// Prune implements session.Store. The sessions last seen before the time are forgotten with their turns and uses; only
-// the latter two are counted.
+// Prune implements session.Store. The sessions last seen before the time are forgotten with their turns and uses, and so are the labels of apps
+// that no turn is counted of; only turns and uses are counted.
 func (db *DB) Prune(ctx context.Context, before time.Time) (int, error) {
 	pruned := int64(0)
 	err := db.update(ctx, "pruning sessions last touched before "+before.Format(time.RFC3339), func(tx *sql.Tx) error {
@@ -155,7 +155,10 @@ func (db *DB) Prune(ctx context.Context, before time.Time) (int, error) {
 			}
 			pruned += n
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE last_seen < ?", nanos(before))
+		if _, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE last_seen < ?", nanos(before)); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM apps WHERE seen < ? AND app NOT IN (SELECT app FROM telemetry)", nanos(before))
 		return err
 	})
 	if err != nil {

@@ -17,7 +17,8 @@ var _ telemetry.Store = (*DB)(nil)
 // telemetryColumns are in the order of telemetryRow.
 const telemetryColumns = `session, turn, at, mode, fallback, app, model, offered, offered_tokens, visible, visible_tokens, kept_tokens, changed, truncated,
 	answers, prompt_tokens, evaluated_tokens, prompt_nanos, rest_answers, rest_prompt_tokens, rest_evaluated_tokens, rest_prompt_nanos,
-	calls, misses, asked, loads, names, missed, sought`
+	hidden_answers, hidden_prompt_tokens, hidden_evaluated_tokens, hidden_prompt_nanos, hidden_rounds, hidden_guesses, hidden_output_tokens, hidden_output_nanos,
+	calls, misses, written, asked, loads, names, missed, sought`
 
 // SaveTurns implements telemetry.Store.
 func (db *DB) SaveTurns(ctx context.Context, turns []telemetry.Turn) error {
@@ -51,10 +52,11 @@ func telemetryRow(t telemetry.Turn) []any {
 	row := []any{
 		t.Session, t.Number, nanos(t.At), t.Mode, t.Fallback, t.App, t.Model, t.Offered, t.OfferedTokens, t.Visible, t.VisibleTokens, t.KeptTokens, t.Changed, t.Truncated,
 	}
-	for _, r := range []telemetry.Reading{t.First, t.Rest} {
+	for _, r := range []telemetry.Reading{t.First, t.Rest, t.Hidden.Read} {
 		row = append(row, r.Answers, r.PromptTokens, r.EvaluatedTokens, int64(r.PromptDuration))
 	}
-	row = append(row, t.Use.Calls, t.Use.Misses, t.Use.Asked, t.Use.Loads)
+	row = append(row, t.Hidden.Rounds, t.Hidden.Guesses, t.Hidden.Generated, int64(t.Hidden.GeneratedDuration))
+	row = append(row, t.Use.Calls, t.Use.Misses, t.Use.Written, t.Use.Asked, t.Use.Loads)
 	for _, names := range [][]string{t.Use.Names, t.Use.Missed, t.Use.Sought} {
 		row = append(row, nameList(names))
 	}
@@ -105,15 +107,17 @@ func (db *DB) turns(ctx context.Context, f telemetry.Filter) ([]telemetry.Turn, 
 
 // scanTurn reads a row. fault says what is wrong with this row alone.
 func scanTurn(rows *sql.Rows) (t telemetry.Turn, fault, err error) {
-	var at, first, rest int64
+	var at, first, rest, hidden, generated int64
 	var names, missed, sought []byte
 	err = rows.Scan(&t.Session, &t.Number, &at, &t.Mode, &t.Fallback, &t.App, &t.Model, &t.Offered, &t.OfferedTokens, &t.Visible, &t.VisibleTokens, &t.KeptTokens, &t.Changed, &t.Truncated,
 		&t.First.Answers, &t.First.PromptTokens, &t.First.EvaluatedTokens, &first, &t.Rest.Answers, &t.Rest.PromptTokens, &t.Rest.EvaluatedTokens, &rest,
-		&t.Use.Calls, &t.Use.Misses, &t.Use.Asked, &t.Use.Loads, &names, &missed, &sought)
+		&t.Hidden.Read.Answers, &t.Hidden.Read.PromptTokens, &t.Hidden.Read.EvaluatedTokens, &hidden, &t.Hidden.Rounds, &t.Hidden.Guesses, &t.Hidden.Generated, &generated,
+		&t.Use.Calls, &t.Use.Misses, &t.Use.Written, &t.Use.Asked, &t.Use.Loads, &names, &missed, &sought)
 	if err != nil {
 		return t, nil, err
 	}
 	t.At, t.First.PromptDuration, t.Rest.PromptDuration = fromNanos(at), time.Duration(first), time.Duration(rest)
+	t.Hidden.Read.PromptDuration, t.Hidden.GeneratedDuration = time.Duration(hidden), time.Duration(generated)
 	for _, list := range []struct {
 		text []byte
 		into *[]string

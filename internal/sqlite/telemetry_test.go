@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,10 +22,11 @@ func fullTurn(session string, number int, at time.Time) telemetry.Turn {
 		Session: session, Number: number, At: at, Mode: telemetry.Shadow, Fallback: "small array",
 		Account: telemetry.Account{App: "app", Model: "m:latest", Offered: 38, OfferedTokens: 5000, VisibleTokens: 1200, KeptTokens: 900, Changed: true},
 		Visible: 12, Truncated: true,
-		First: telemetry.Reading{Answers: 1, PromptTokens: 6000, EvaluatedTokens: 5900, PromptDuration: 41 * time.Second},
-		Rest:  telemetry.Reading{Answers: 3, PromptTokens: 18000, EvaluatedTokens: 90, PromptDuration: 3*time.Second + 7},
+		First:  telemetry.Reading{Answers: 1, PromptTokens: 6000, EvaluatedTokens: 5900, PromptDuration: 41 * time.Second},
+		Rest:   telemetry.Reading{Answers: 3, PromptTokens: 18000, EvaluatedTokens: 90, PromptDuration: 3*time.Second + 7},
+		Hidden: telemetry.Hidden{Rounds: 3, Guesses: 1, Read: telemetry.Reading{Answers: 2, PromptTokens: 14000, EvaluatedTokens: 700, PromptDuration: 4*time.Second + 1}, Generated: 44, GeneratedDuration: time.Second + 3},
 		Use: telemetry.Use{
-			Calls: 3, Misses: 1, Asked: 1, Loads: 2, Names: []string{"a \"b\"", "é\x01", "c"}, Missed: []string{"c"}, Sought: []string{"é\x01"},
+			Calls: 3, Misses: 1, Written: 1, Asked: 1, Loads: 2, Names: []string{"a \"b\"", "é\x01", "c"}, Missed: []string{"c"}, Sought: []string{"é\x01"},
 		},
 	}
 }
@@ -191,5 +193,31 @@ func TestTurnsAreReadWhileTheyAreWritten(t *testing.T) {
 	writing.Wait()
 	if got := turnsIn(t, report, telemetry.Filter{}); len(got) != 50 || got[49].OfferedTokens != math.MaxInt64 {
 		t.Errorf("read %d of 50", len(got))
+	}
+}
+
+// TestTurnsOfBeforeHiddenTurnsWereCounted has a database of the version that did not: where something was asked for, it is said that nobody counted.
+func TestTurnsOfBeforeHiddenTurnsWereCounted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const before = 8
+	scripts, err := filepath.Glob("migrations/*.sql")
+	if err != nil || len(scripts) <= before {
+		t.Fatalf("%d scripts, %v", len(scripts), err)
+	}
+	for _, name := range scripts[:before] {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		execRaw(t, path, string(script))
+	}
+	row := `INSERT INTO telemetry VALUES (NULL, 's', %d, %d, 'on', '', 'a', 'm', 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 0, 0, %d, NULL, NULL, NULL)`
+	execRaw(t, path, fmt.Sprintf("PRAGMA application_id = %d", 0x54424c54), fmt.Sprintf("PRAGMA user_version = %d", before), fmt.Sprintf(row, 1, 1, 0), fmt.Sprintf(row, 2, 2, 1))
+	got := turnsIn(t, mustOpen(t, path), telemetry.Filter{})
+	if len(got) != 2 || got[0].Hidden != (telemetry.Hidden{}) || got[1].Hidden != (telemetry.Hidden{Rounds: -1}) || got[1].Use.Written != 0 {
+		t.Errorf("got %+v", got)
 	}
 }

@@ -1,18 +1,17 @@
 package telemetry
 
 import (
-	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 )
 
-// All tells several recorders, in order. What a Meter is told reaches those that are one.
+// All tells several recorders, in order. What a turn.Meter is told reaches those that are one.
 type All []turn.Recorder
 
 var (
 	_ turn.Recorder = All{}
-	_ Meter         = All{}
+	_ turn.Meter    = All{}
 )
 
 // Planned implements turn.Recorder.
@@ -43,20 +42,31 @@ func (a All) Answered(p *turn.Plan, v kvcache.Verdict) {
 	}
 }
 
-// Spent implements Meter.
-func (a All) Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict) {
-	for _, r := range a {
-		if m, ok := r.(Meter); ok {
-			m.Spent(p, u, v)
-		}
-	}
+// Spent implements turn.Meter.
+func (a All) Spent(p *turn.Plan, s turn.Spent) {
+	a.meters(func(m turn.Meter) { m.Spent(p, s) })
 }
 
-// Called implements Meter.
+// Again implements turn.Meter.
+func (a All) Again(p *turn.Plan, guess bool) {
+	a.meters(func(m turn.Meter) { m.Again(p, guess) })
+}
+
+// Written implements turn.Meter.
+func (a All) Written(s session.State, tools []string) {
+	a.meters(func(m turn.Meter) { m.Written(s, tools) })
+}
+
+// Called implements turn.Meter.
 func (a All) Called(s session.State, called, hidden []string) {
+	a.meters(func(m turn.Meter) { m.Called(s, called, hidden) })
+}
+
+// meters tells those that are meters.
+func (a All) meters(tell func(turn.Meter)) {
 	for _, r := range a {
-		if m, ok := r.(Meter); ok {
-			m.Called(s, called, hidden)
+		if m, ok := r.(turn.Meter); ok {
+			tell(m)
 		}
 	}
 }

@@ -106,17 +106,59 @@ func (l *ledger) loaded(k key, sought []string) {
 	}
 }
 
-func (l *ledger) spent(k key, r Reading, truncated bool) {
+// spending is what one of the engine's answers cost.
+type spending struct {
+	read              Reading
+	generated         int // that was not for the client
+	generatedDuration time.Duration
+	truncated, later  bool
+}
+
+func (l *ledger) spent(k key, s spending) {
 	o, ok := l.turns.Get(k)
 	if !ok {
 		return
 	}
 	o.changed = true
-	o.turn.Truncated = o.turn.Truncated || truncated
-	if o.turn.First.Answers == 0 {
-		o.turn.First = r
-	} else {
-		o.turn.Rest = o.turn.Rest.plus(r)
+	t := &o.turn
+	t.Truncated = t.Truncated || s.truncated
+	switch {
+	case s.later:
+		t.Hidden.Read = t.Hidden.Read.plus(s.read)
+		if s.read.EvaluatedTokens <= 0 {
+			t.Hidden.Read.Answers--
+		}
+	case t.First.Answers == 0:
+		t.First = s.read
+	default:
+		t.Rest = t.Rest.plus(s.read)
+	}
+	t.Hidden.Generated += s.generated
+	t.Hidden.GeneratedDuration += s.generatedDuration
+}
+
+func (l *ledger) again(k key, guess bool) {
+	o, ok := l.turns.Get(k)
+	if !ok {
+		return
+	}
+	o.changed = true
+	if o.turn.Hidden.Rounds++; guess {
+		o.turn.Hidden.Guesses++
+	}
+}
+
+// written counts calls that were written as text, of tools that called counts, too.
+func (l *ledger) written(k key, names []string) {
+	o, ok := l.turns.Get(k)
+	if !ok {
+		return
+	}
+	for _, name := range names {
+		if !slices.Contains(o.names, name) {
+			o.turn.Use.Written++
+			o.changed = true
+		}
 	}
 }
 
@@ -180,5 +222,5 @@ func cut(name string) string {
 		}
 		name = name[:n]
 	}
-	return strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "\uFFFD")
+	return strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "?") // a sign of one byte: it stays within the limit
 }

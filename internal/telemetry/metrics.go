@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
@@ -25,7 +24,9 @@ type Metrics struct {
 	seconds   prometheus.Histogram
 	calls     prometheus.Counter
 	escapes   prometheus.Counter
+	written   prometheus.Counter
 	loads     *prometheus.CounterVec
+	again     *prometheus.CounterVec
 	answers   *prometheus.CounterVec
 	tokens    *prometheus.CounterVec
 	reading   prometheus.Counter
@@ -34,7 +35,7 @@ type Metrics struct {
 
 var (
 	_ turn.Recorder = (*Metrics)(nil)
-	_ Meter         = (*Metrics)(nil)
+	_ turn.Meter    = (*Metrics)(nil)
 )
 
 // MetricsConfig is what Metrics are made of. All is required.
@@ -79,20 +80,22 @@ func NewMetrics(cfg MetricsConfig) *Metrics {
 		seconds:   spread("plan_seconds", "Time for one plan.", .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .5, 1),
 		calls:     count("tool_calls_total", "Different tools of the app's that an answer called."),
 		escapes:   count("escapes_total", "Calls of tools that the plan hid. In shadow mode these are would-be misses."),
+		written:   count("written_calls_total", "Calls of tools that the plan hid which the model wrote as text. They are among the escapes."),
+		again:     by("hidden_turns_total", "Turns within answers that the client saw nothing of, by reason: asked (calls of our own tools were answered) or guess (hidden tools were shown since the engine had dropped a call).", "reason"),
 		loads:     by("loads_total", "Calls of load_tools and tool_search, by result: found or missed.", "result"),
-		answers:   by("answers_total", "Answers of which the engine said what it read, by verdict: as_expected, contradicted or truncated (it read only a part of the prompt).", "verdict"),
+		answers:   by("answers_total", "Answers of the engine's, hidden turns included, of which it said what it read, by verdict: as_expected, contradicted or truncated (it read only a part of the prompt).", "verdict"),
 		tokens:    by("prompt_tokens_total", "Tokens of prompts: whole, evaluated (as the engine said or as follows from its times), and expected (to be evaluated, before it was asked).", "kind"),
 		reading:   count("prompt_seconds_total", "Time that the engine spent on reading prompts, as it said."),
 	}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "toolbelt", Name: "info", Help: "1.", ConstLabels: prometheus.Labels{"version": cfg.Version, "mode": cfg.Mode}})
 	info.Set(1)
-	m.registry.MustRegister(m.plans, m.fallbacks, m.visible, m.offered, m.seconds, m.calls, m.escapes, m.loads, m.answers, m.tokens, m.reading, info,
+	m.registry.MustRegister(m.plans, m.fallbacks, m.visible, m.offered, m.seconds, m.calls, m.escapes, m.written, m.again, m.loads, m.answers, m.tokens, m.reading, info,
 		collectors.NewGoCollector(), numbers{cfg})
 	for _, vec := range []struct {
 		of     *prometheus.CounterVec
 		values []string
 	}{
-		{m.plans, []string{"list", "kept", "fallback"}}, {m.loads, []string{"found", "missed"}},
+		{m.plans, []string{"list", "kept", "fallback"}}, {m.loads, []string{"found", "missed"}}, {m.again, []string{"asked", "guess"}},
 		{m.answers, []string{"as_expected", "contradicted", "truncated"}}, {m.tokens, []string{"whole", "evaluated", "expected"}},
 	} {
 		for _, value := range vec.values {
@@ -128,7 +131,7 @@ func (m *Metrics) Planned(p *turn.Plan) {
 // Escaped implements turn.Recorder.
 func (m *Metrics) Escaped(session.State, string) { m.escapes.Inc() }
 
-// Called implements Meter.
+// Called implements turn.Meter.
 func (m *Metrics) Called(_ session.State, called, _ []string) { m.calls.Add(float64(len(called))) }
 
 // Loaded implements turn.Recorder.
@@ -154,11 +157,23 @@ func (m *Metrics) Answered(_ *turn.Plan, v kvcache.Verdict) {
 	m.tokens.WithLabelValues("evaluated").Add(float64(max(0, v.Evaluated)))
 }
 
-// Spent implements Meter.
-func (m *Metrics) Spent(_ *turn.Plan, u chat.Usage, _ kvcache.Verdict) {
-	m.tokens.WithLabelValues("whole").Add(float64(max(0, u.PromptTokens)))
-	m.reading.Add(max(0, u.PromptDuration.Seconds()))
+// Spent implements turn.Meter.
+func (m *Metrics) Spent(_ *turn.Plan, s turn.Spent) {
+	m.tokens.WithLabelValues("whole").Add(float64(max(0, s.Usage.PromptTokens)))
+	m.reading.Add(max(0, s.Usage.PromptDuration.Seconds()))
 }
+
+// Again implements turn.Meter.
+func (m *Metrics) Again(_ *turn.Plan, guess bool) {
+	if guess {
+		m.again.WithLabelValues("guess").Inc()
+	} else {
+		m.again.WithLabelValues("asked").Inc()
+	}
+}
+
+// Written implements turn.Meter.
+func (m *Metrics) Written(_ session.State, tools []string) { m.written.Add(float64(len(tools))) }
 
 // numbers hands on what others count.
 type numbers struct{ cfg MetricsConfig }

@@ -52,8 +52,12 @@ func TestMetrics(t *testing.T) {
 	m.Loaded(list, "")
 	for _, v := range []kvcache.Verdict{{Evaluated: 100, Expected: kvcache.Expected{Evaluated: 80}}, {Truncated: true}, {Contradicted: true}, {Evaluated: -7}} {
 		m.Answered(list, v)
-		m.Spent(list, chat.Usage{PromptTokens: 500, PromptDuration: time.Second}, v)
+		m.Spent(list, turn.Spent{Usage: chat.Usage{PromptTokens: 500, PromptDuration: time.Second}, Verdict: v})
 	}
+	for _, guess := range []bool{true, false, false} {
+		m.Again(list, guess)
+	}
+	m.Written(session.State{}, []string{"my secret tool"})
 	text := scrape(t, m)
 	for _, line := range []string{
 		`toolbelt_plans_total{outcome="list"} 1`, `toolbelt_plans_total{outcome="kept"} 1`, `toolbelt_plans_total{outcome="fallback"} 3`,
@@ -63,7 +67,7 @@ func TestMetrics(t *testing.T) {
 		`toolbelt_escapes_total 1`, `toolbelt_tool_calls_total 2`, `toolbelt_loads_total{result="found"} 1`, `toolbelt_loads_total{result="missed"} 1`,
 		`toolbelt_answers_total{verdict="as_expected"} 2`, `toolbelt_answers_total{verdict="truncated"} 1`, `toolbelt_answers_total{verdict="contradicted"} 1`,
 		`toolbelt_prompt_tokens_total{kind="whole"} 2000`, `toolbelt_prompt_tokens_total{kind="evaluated"} 100`, `toolbelt_prompt_tokens_total{kind="expected"} 80`,
-		`toolbelt_prompt_seconds_total 4`, `toolbelt_hidden_rounds_total 2`, `toolbelt_uncounted_total 3`,
+		`toolbelt_prompt_seconds_total 4`, `toolbelt_hidden_turns_total{reason="asked"} 2`, `toolbelt_hidden_turns_total{reason="guess"} 1`, `toolbelt_written_calls_total 1`, `toolbelt_hidden_rounds_total 2`, `toolbelt_uncounted_total 3`,
 		`toolbelt_chats_total{kind="edited"} 6`, `toolbelt_chats_total{kind="untouched"} 3`, `toolbelt_chats_total{kind="without_tools"} 1`,
 		`toolbelt_prewarms_total{result="done"} 4`, `toolbelt_prewarm_seconds_total 1.5`, `toolbelt_info{mode="on",version="1.2.3"} 1`,
 	} {
@@ -82,7 +86,7 @@ func TestMetrics(t *testing.T) {
 // TestMetricsStartAtNothing has every series with a known label there before anything happens.
 func TestMetricsStartAtNothing(t *testing.T) {
 	text := scrape(t, telemetry.NewMetrics(metricsConfig()))
-	for _, line := range []string{`toolbelt_plans_total{outcome="list"} 0`, `toolbelt_escapes_total 0`, `toolbelt_loads_total{result="missed"} 0`, `toolbelt_answers_total{verdict="truncated"} 0`} {
+	for _, line := range []string{`toolbelt_plans_total{outcome="list"} 0`, `toolbelt_escapes_total 0`, `toolbelt_loads_total{result="missed"} 0`, `toolbelt_hidden_turns_total{reason="guess"} 0`, `toolbelt_written_calls_total 0`, `toolbelt_answers_total{verdict="truncated"} 0`} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("lacks %s", line)
 		}

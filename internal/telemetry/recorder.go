@@ -5,10 +5,9 @@ import (
 	"log/slog"
 	"math"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"toolbelt/internal/behind"
 	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
@@ -42,18 +41,13 @@ type Config struct {
 // Recorder writes turns behind to a Store. Its methods never wait for a disk; where more is told than the disk can take, turns are passed over. Safe
 // for concurrent use.
 type Recorder struct {
-	cfg Config
-
-	closing sync.RWMutex // held for reading while something is enqueued
-	closed  bool
-	events  chan func(*ledger)
-	dropped atomic.Int64
-	done    sync.WaitGroup
+	cfg   Config
+	queue *behind.Queue[*ledger] // nil without a store
 }
 
 var (
 	_ turn.Recorder = (*Recorder)(nil)
-	_ Meter         = (*Recorder)(nil)
+	_ turn.Meter    = (*Recorder)(nil)
 )
 
 // New returns a Recorder, whose work in the background ends with Close.
@@ -70,94 +64,30 @@ func New(cfg Config) *Recorder {
 	if cfg.KeepTurns <= 0 {
 		cfg.KeepTurns = defaultKeepTurns
 	}
-	r := &Recorder{cfg: cfg, events: make(chan func(*ledger), maxQueued)}
-	if r.closed = cfg.Store == nil; !r.closed {
-		l := newLedger(cfg)
-		r.done.Go(func() { r.work(l) })
+	r := &Recorder{cfg: cfg}
+	if cfg.Store != nil {
+		r.queue = behind.New(behind.Config[*ledger]{
+			State:    newLedger(cfg),
+			Size:     maxQueued,
+			Often:    behind.Chore[*ledger]{Every: saveEvery, Do: (*ledger).tick},
+			Seldom:   behind.Chore[*ledger]{Every: pruneEvery, Do: (*ledger).prune},
+			Last:     (*ledger).save,
+			Log:      cfg.Log,
+			Full:     "more is decided than can be counted at once: the report will lack some turns",
+			Panicked: "counting a turn panicked",
+		})
 	}
 	return r
 }
 
-func (r *Recorder) work(l *ledger) {
-	save, prune := time.NewTicker(saveEvery), time.NewTicker(pruneEvery)
-	defer save.Stop()
-	defer prune.Stop()
-	r.survive(l, (*ledger).prune)
-	for {
-		select {
-		case event, ok := <-r.events:
-			if !ok {
-				r.survive(l, (*ledger).save)
-				return
-			}
-			r.survive(l, event)
-		case <-save.C:
-			r.survive(l, (*ledger).tick)
-		case <-prune.C:
-			r.survive(l, (*ledger).prune)
-		}
-	}
-}
-
-// survive does a piece of work whose panic must not end the program: nothing depends on counting.
-func (r *Recorder) survive(l *ledger, work func(*ledger)) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.cfg.Log.Error("counting a turn panicked", "panic", v)
-		}
-	}()
-	work(l)
-}
-
-// tell reports whether the event will be worked on.
-func (r *Recorder) tell(event func(*ledger)) bool {
-	r.closing.RLock()
-	defer r.closing.RUnlock()
-	if r.closed {
-		return false
-	}
-	select {
-	case r.events <- event:
-		return true
-	default:
-		if r.dropped.Add(1) == 1 {
-			r.cfg.Log.Warn("more is decided than can be counted at once: the report will lack some turns")
-		}
-		return false
-	}
-}
-
 // Dropped returns how much was told that could not be counted.
-func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
+func (r *Recorder) Dropped() int64 { return r.queue.Dropped() }
 
 // Close writes what is waiting and stops.
-func (r *Recorder) Close() {
-	r.closing.Lock()
-	if !r.closed {
-		r.closed = true
-		close(r.events)
-	}
-	r.closing.Unlock()
-	r.done.Wait()
-}
+func (r *Recorder) Close() { r.queue.Close() }
 
 // Flush returns when all that was told before it is written, or lost for an error that the log has. The error is ctx's.
-func (r *Recorder) Flush(ctx context.Context) error {
-	done := make(chan struct{})
-	flush := func(l *ledger) {
-		defer close(done)
-		l.save()
-	}
-	if !r.tell(flush) {
-		return nil
-	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (r *Recorder) Flush(ctx context.Context) error { return r.queue.Do(ctx, (*ledger).save) }
 
 // Planned implements turn.Recorder.
 func (r *Recorder) Planned(p *turn.Plan) {
@@ -169,13 +99,13 @@ func (r *Recorder) Planned(p *turn.Plan) {
 	}
 	t.App, t.Model = cut(t.App), cut(t.Model)
 	t.OfferedTokens, t.VisibleTokens, t.KeptTokens = sane(t.OfferedTokens), sane(t.VisibleTokens), sane(t.KeptTokens)
-	r.tell(func(l *ledger) { l.planned(t) })
+	r.queue.Tell(func(l *ledger) { l.planned(t) })
 }
 
 // Escaped implements turn.Recorder.
 func (r *Recorder) Escaped(s session.State, tool string) { r.Called(s, []string{tool}, []string{tool}) }
 
-// Called implements Meter.
+// Called implements turn.Meter.
 func (r *Recorder) Called(s session.State, called, hidden []string) {
 	called = called[:min(len(called), maxNames)]
 	calls := make([]call, len(called))
@@ -183,7 +113,7 @@ func (r *Recorder) Called(s session.State, called, hidden []string) {
 		calls[i] = call{cut(name), slices.Contains(hidden, name)}
 	}
 	key := keyOf(s.Session, s.Turn)
-	r.tell(func(l *ledger) { l.called(key, calls) })
+	r.queue.Tell(func(l *ledger) { l.called(key, calls) })
 }
 
 // Loaded implements turn.Recorder.
@@ -194,17 +124,40 @@ func (r *Recorder) Loaded(p *turn.Plan, _ string) {
 			sought = append(sought, cut(t.Name))
 		}
 	}
-	r.tell(func(l *ledger) { l.loaded(key, sought) })
+	r.queue.Tell(func(l *ledger) { l.loaded(key, sought) })
 }
 
 // Answered implements turn.Recorder; Spent says more.
 func (r *Recorder) Answered(*turn.Plan, kvcache.Verdict) {}
 
-// Spent implements Meter.
-func (r *Recorder) Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict) {
-	reading := Reading{Answers: 1, PromptTokens: sane(u.PromptTokens), EvaluatedTokens: sane(evaluated(u, v)), PromptDuration: min(max(0, u.PromptDuration), maxReading)}
+// Spent implements turn.Meter.
+func (r *Recorder) Spent(p *turn.Plan, s turn.Spent) {
+	u := s.Usage
+	cost := spending{
+		read:      Reading{Answers: 1, PromptTokens: sane(u.PromptTokens), EvaluatedTokens: sane(evaluated(u, s.Verdict)), PromptDuration: saneTime(u.PromptDuration)},
+		truncated: s.Verdict.Truncated, later: s.Later,
+	}
+	if s.Hidden {
+		cost.generated, cost.generatedDuration = sane(u.OutputTokens), saneTime(u.OutputDuration)
+	}
 	key := keyOf(p.Session, p.Turn)
-	r.tell(func(l *ledger) { l.spent(key, reading, v.Truncated) })
+	r.queue.Tell(func(l *ledger) { l.spent(key, cost) })
+}
+
+// Again implements turn.Meter.
+func (r *Recorder) Again(p *turn.Plan, guess bool) {
+	key := keyOf(p.Session, p.Turn)
+	r.queue.Tell(func(l *ledger) { l.again(key, guess) })
+}
+
+// Written implements turn.Meter.
+func (r *Recorder) Written(s session.State, tools []string) {
+	names := make([]string, min(len(tools), maxNames))
+	for i := range names {
+		names[i] = cut(tools[i])
+	}
+	key := keyOf(s.Session, s.Turn)
+	r.queue.Tell(func(l *ledger) { l.written(key, names) })
 }
 
 // evaluated is how many of the prompt's tokens were evaluated: as the engine said or as follows from its time, else as was expected; 0 where neither is known.
@@ -223,3 +176,5 @@ const (
 )
 
 func sane(tokens int) int { return min(max(0, tokens), maxTokens) }
+
+func saneTime(d time.Duration) time.Duration { return min(max(0, d), maxReading) }

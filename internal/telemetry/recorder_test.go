@@ -122,6 +122,8 @@ func plan(session string, number int) *turn.Plan {
 	return &turn.Plan{Session: session, Turn: number, Tools: []turn.Tool{{Name: "a"}, {Name: "b"}}}
 }
 
+func spent(u chat.Usage, v kvcache.Verdict) turn.Spent { return turn.Spent{Usage: u, Verdict: v} }
+
 func state(id string, number int) session.State { return session.State{Session: id, Turn: number} }
 
 func TestATurnIsCounted(t *testing.T) {
@@ -133,7 +135,7 @@ func TestATurnIsCounted(t *testing.T) {
 		u := chat.Usage{PromptTokens: 6000 + 100*i, PromptDuration: time.Duration(evaluated) * time.Millisecond}
 		v := kvcache.Verdict{Evaluated: evaluated, Truncated: i == 1}
 		r.Answered(p, v)
-		r.Spent(p, u, v)
+		r.Spent(p, spent(u, v))
 	}
 	r.Escaped(state("s", 2), "c") // the planner tells of a hidden tool twice
 	r.Called(state("s", 2), []string{"a", "c"}, []string{"c"})
@@ -152,6 +154,46 @@ func TestATurnIsCounted(t *testing.T) {
 	got := r.kept()
 	if len(got) != 1 || fmt.Sprintf("%+v", got[0]) != fmt.Sprintf("%+v", want) {
 		t.Errorf("kept\n%+v, want\n%+v", got, want)
+	}
+}
+
+// TestHiddenTurnsAreCounted has an answer of three of the engine's and one of one: what they cost stands beside what the first of each did.
+func TestHiddenTurnsAreCounted(t *testing.T) {
+	r := start(t, &memory{}, nil)
+	p := plan("s", 1)
+	r.Planned(p)
+	one := func(prompt, evaluated, output int, later, hidden bool) {
+		r.Spent(p, turn.Spent{
+			Usage:   chat.Usage{PromptTokens: prompt, PromptDuration: time.Duration(evaluated) * time.Millisecond, OutputTokens: output, OutputDuration: time.Duration(output) * time.Second},
+			Verdict: kvcache.Verdict{Evaluated: evaluated}, Later: later, Hidden: hidden,
+		})
+	}
+	one(1000, 900, 20, false, true)
+	r.Again(p, false)
+	one(1300, 300, 5, true, true)
+	r.Again(p, true)
+	one(1900, 600, 7, true, false)
+	one(2000, 40, 8, false, false) // the next request of the turn
+	r.Written(state("s", 1), []string{"x"})
+	r.Called(state("s", 1), []string{"x"}, []string{"x"})
+	r.Written(state("s", 1), []string{"x"}) // again: once a turn
+	got := r.kept()[0]
+	if got.First.PromptTokens != 1000 || got.First.EvaluatedTokens != 900 || got.Rest != (telemetry.Reading{Answers: 1, PromptTokens: 2000, EvaluatedTokens: 40, PromptDuration: 40 * time.Millisecond}) {
+		t.Errorf("first %+v, rest %+v", got.First, got.Rest)
+	}
+	want := telemetry.Hidden{
+		Rounds: 2, Guesses: 1, Read: telemetry.Reading{Answers: 2, PromptTokens: 3200, EvaluatedTokens: 900, PromptDuration: 900 * time.Millisecond},
+		Generated: 25, GeneratedDuration: 25 * time.Second,
+	}
+	if got.Hidden != want {
+		t.Errorf("hidden %+v, want %+v", got.Hidden, want)
+	}
+	if got.Use.Written != 1 || got.Use.Misses != 1 {
+		t.Errorf("%d written, %d missed", got.Use.Written, got.Use.Misses)
+	}
+	r.Again(p, false) // of which nothing is said
+	if got := r.kept()[0].Hidden; got.Rounds != 3 || got.Read.Answers != 2 {
+		t.Errorf("hidden %+v", got)
 	}
 }
 
@@ -201,7 +243,9 @@ func TestWhatNobodyPlannedIsPassedOver(t *testing.T) {
 	r.Escaped(state("s", 1), "x")
 	r.Called(state("s", 1), []string{"x"}, nil)
 	r.Loaded(plan("s", 1), "")
-	r.Spent(plan("s", 1), chat.Usage{PromptTokens: 1}, kvcache.Verdict{})
+	r.Spent(plan("s", 1), spent(chat.Usage{PromptTokens: 1}, kvcache.Verdict{}))
+	r.Again(plan("s", 1), false)
+	r.Written(state("s", 1), []string{"x"})
 	if got := r.kept(); len(got) != 0 {
 		t.Errorf("kept %+v", got)
 	}
@@ -223,7 +267,7 @@ func TestWhatWasExpectedStandsInForWhatTheEngineDoesNotSay(t *testing.T) {
 		r := start(t, &memory{}, nil)
 		p := plan("s", 1)
 		r.Planned(p)
-		r.Spent(p, c.u, c.v)
+		r.Spent(p, spent(c.u, c.v))
 		if got := r.kept()[0].First.EvaluatedTokens; got != c.want {
 			t.Errorf("%+v: %d evaluated, want %d", c.v, got, c.want)
 		}
@@ -243,7 +287,7 @@ func TestHugeAndOddNames(t *testing.T) {
 		called = append(called, fmt.Sprint(i, strings.Repeat("\xf0\x9f\x98\x80", 1000)))
 	}
 	r.Called(state(id, 1), called, called[:1])
-	r.Spent(plan(id, 1), chat.Usage{PromptTokens: -5, PromptDuration: -time.Hour}, kvcache.Verdict{Evaluated: -1})
+	r.Spent(plan(id, 1), spent(chat.Usage{PromptTokens: -5, PromptDuration: -time.Hour}, kvcache.Verdict{Evaluated: -1}))
 	got := r.kept()
 	if len(got) != 1 || got[0].First != (telemetry.Reading{Answers: 1}) || got[0].Use.Misses != 1 || got[0].Use.Calls > 64 {
 		t.Fatalf("kept %.300v", got)
@@ -262,7 +306,7 @@ func TestFiguresThatNobodyBelieves(t *testing.T) {
 		p := plan("s", i+1)
 		r.Planned(p)
 		for range 2 {
-			r.Spent(p, chat.Usage{PromptTokens: math.MaxInt, PromptDuration: math.MaxInt64}, kvcache.Verdict{Evaluated: math.MaxInt})
+			r.Spent(p, spent(chat.Usage{PromptTokens: math.MaxInt, PromptDuration: math.MaxInt64}, kvcache.Verdict{Evaluated: math.MaxInt}))
 		}
 	}
 	m := telemetry.Summarize(r.kept(), telemetry.Filter{}).Modes[0]
@@ -360,7 +404,7 @@ func TestWithoutAStore(t *testing.T) {
 	r.Planned(plan("s", 1))
 	r.Escaped(state("s", 1), "x")
 	r.Loaded(plan("s", 1), "x")
-	r.Spent(plan("s", 1), chat.Usage{}, kvcache.Verdict{})
+	r.Spent(plan("s", 1), spent(chat.Usage{}, kvcache.Verdict{}))
 	if err := r.Flush(t.Context()); err != nil || r.Dropped() != 0 {
 		t.Errorf("%v, %d dropped", err, r.Dropped())
 	}
@@ -406,7 +450,7 @@ func TestManyTellAtOnce(t *testing.T) {
 				p := plan(id, n)
 				all.Planned(p)
 				all.Called(state(id, n), []string{"a"}, nil)
-				all.Spent(p, chat.Usage{PromptTokens: 10}, kvcache.Verdict{})
+				all.Spent(p, spent(chat.Usage{PromptTokens: 10}, kvcache.Verdict{}))
 				if err := r.Flush(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -435,7 +479,13 @@ func (p *plain) Answered(*turn.Plan, kvcache.Verdict) { p.told = append(p.told, 
 // metered is one that is.
 type metered struct{ plain }
 
-func (m *metered) Spent(*turn.Plan, chat.Usage, kvcache.Verdict) { m.told = append(m.told, "spent") }
+func (m *metered) Spent(*turn.Plan, turn.Spent) { m.told = append(m.told, "spent") }
+func (m *metered) Again(_ *turn.Plan, guess bool) {
+	m.told = append(m.told, fmt.Sprint("again ", guess))
+}
+func (m *metered) Written(_ session.State, tools []string) {
+	m.told = append(m.told, fmt.Sprint("written ", tools))
+}
 func (m *metered) Called(_ session.State, called, hidden []string) {
 	m.told = append(m.told, fmt.Sprint("called ", called, hidden))
 }
@@ -447,13 +497,15 @@ func TestAllAreTold(t *testing.T) {
 	all.Escaped(session.State{}, "x")
 	all.Loaded(nil, "y")
 	all.Answered(nil, kvcache.Verdict{})
-	all.Spent(nil, chat.Usage{}, kvcache.Verdict{})
+	all.Spent(nil, spent(chat.Usage{}, kvcache.Verdict{}))
 	all.Called(session.State{}, []string{"x", "z"}, []string{"x"})
+	all.Again(nil, true)
+	all.Written(session.State{}, []string{"x"})
 	want := []string{"planned", "escaped x", "loaded y", "answered"}
 	if !slices.Equal(one.told, want) {
 		t.Errorf("told %q", one.told)
 	}
-	if !slices.Equal(two.told, append(want, "spent", "called [x z] [x]")) {
+	if !slices.Equal(two.told, append(want, "spent", "called [x z] [x]", "again true", "written [x]")) {
 		t.Errorf("told %q", two.told)
 	}
 }

@@ -35,6 +35,7 @@ type Mode struct {
 	Recall    Recall
 	Tools     Means // of the turns with a list
 	Saving    Saving
+	Hidden    HiddenTurns
 	PerSecond map[string]float64 // prompt tokens that each model reads in a second, where it is known
 }
 
@@ -47,6 +48,26 @@ func (m Mode) Lists() int {
 	return n
 }
 
+// HiddenTurns are what clients saw nothing of.
+type HiddenTurns struct {
+	Turns     int // of users, that had some
+	Asked     int // times that calls of load_tools and tool_search were answered
+	Guesses   int // times that hidden tools were shown since the engine had dropped a call
+	Evaluated int // tokens of prompts that these times cost, as far as the engine says
+	Generated int // tokens that were generated before it was asked again
+}
+
+func (h *HiddenTurns) add(t Hidden) {
+	if t.Rounds <= 0 {
+		return
+	}
+	h.Turns++
+	h.Asked += t.Rounds - t.Guesses
+	h.Guesses += t.Guesses
+	h.Evaluated += t.Read.EvaluatedTokens
+	h.Generated += t.Generated
+}
+
 // Means are of the turns with a list.
 type Means struct {
 	Offered, Visible             float64 // tools
@@ -56,9 +77,10 @@ type Means struct {
 
 // Recall is the share of the tools called that were visible, or would have been, on turns with a list.
 type Recall struct {
-	Calls  int // different tools a turn
-	Misses int // hidden
-	Asked  int // visible only since the model had asked for them
+	Calls   int // different tools a turn
+	Misses  int // hidden
+	Written int // of those, called in writing, which the engine took for text
+	Asked   int // visible only since the model had asked for them
 }
 
 // Visible is how many were visible without anybody asking.
@@ -126,6 +148,8 @@ func summarize(mode string, turns []Turn) Mode {
 		}
 		m.Recall.Calls += t.Use.Calls
 		m.Recall.Misses += t.Use.Misses
+		m.Recall.Written += t.Use.Written
+		m.Hidden.add(t.Hidden)
 		m.Recall.Asked += t.Use.Asked
 		m.Tools.add(t)
 	}

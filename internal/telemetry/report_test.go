@@ -48,6 +48,39 @@ func turnsOf(reads []read) []telemetry.Turn {
 	return list
 }
 
+// hidden gives a turn so many hidden rounds, of some of which it is known what they evaluated.
+func hidden(rounds, known, evaluated int) func(*telemetry.Turn) {
+	return func(t *telemetry.Turn) {
+		t.Hidden = telemetry.Hidden{Rounds: rounds, Read: telemetry.Reading{Answers: known, PromptTokens: known * 1700, EvaluatedTokens: evaluated}}
+	}
+}
+
+// TestTimeOfHiddenTurns has what they took, to read and to generate, taken off; where the engine does not say how long it read, by the pace.
+func TestTimeOfHiddenTurns(t *testing.T) {
+	cold := read{mode: telemetry.On, session: "s", number: 1, prompt: 1300, evaluated: 1300}
+	without := telemetry.Summarize(turnsOf([]read{cold}), telemetry.Filter{}).Modes[0]
+	for _, c := range []struct {
+		name     string
+		hidden   telemetry.Hidden
+		min, max time.Duration // taken off
+	}{
+		{"said", telemetry.Hidden{Rounds: 1, Read: telemetry.Reading{Answers: 1, PromptTokens: 1700, EvaluatedTokens: 600, PromptDuration: 7 * time.Second}, Generated: 20, GeneratedDuration: 2 * time.Second}, 9 * time.Second, 9 * time.Second},
+		{"by the pace", telemetry.Hidden{Rounds: 1, Read: telemetry.Reading{Answers: 1, PromptTokens: 1300, EvaluatedTokens: 1300}}, 12999 * time.Millisecond, 13001 * time.Millisecond},
+	} {
+		cold.change = func(t *telemetry.Turn) { t.Hidden = c.hidden }
+		m := telemetry.Summarize(turnsOf([]read{cold}), telemetry.Filter{}).Modes[0]
+		if took := without.Saving.Time - m.Saving.Time; took < c.min || took > c.max {
+			t.Errorf("%s: %v taken off, want %v to %v", c.name, took, c.min, c.max)
+		}
+		if m.Saving.Hidden != -c.hidden.Read.EvaluatedTokens || m.Saving.Tokens != without.Saving.Tokens+m.Saving.Hidden {
+			t.Errorf("%s: %+v", c.name, m.Saving)
+		}
+		if want := (telemetry.HiddenTurns{Turns: 1, Asked: 1, Evaluated: c.hidden.Read.EvaluatedTokens, Generated: c.hidden.Generated}); m.Hidden != want {
+			t.Errorf("%s: %+v, want %+v", c.name, m.Hidden, want)
+		}
+	}
+}
+
 func TestSavings(t *testing.T) {
 	const on, shadow = telemetry.On, telemetry.Shadow
 	cold := read{mode: shadow, session: "s", number: 1, prompt: 5100, evaluated: 5100}
@@ -85,7 +118,11 @@ func TestSavings(t *testing.T) {
 		{"on: another conversation of the app just before", []read{coldOn, {mode: on, session: "other", number: 1, prompt: 1300, evaluated: 1300}}, 3800 - 1200, -1200, 0},
 		{"on: another app just before", []read{coldOn, {mode: on, session: "other", number: 1, prompt: 1300, evaluated: 1300, change: func(t *telemetry.Turn) { t.App = "b" }}}, 2 * 3800, 0, 0},
 		{"on: the clock jumped back", []read{coldOn, {mode: on, session: "other", number: 1, prompt: 1300, evaluated: 1300, change: func(t *telemetry.Turn) { t.At = t.At.Add(-time.Hour) }}}, 2 * 3800, 0, 0},
-		{"on: load_tools asked", []read{coldOn, {mode: on, session: "s", number: 2, prompt: 1600, evaluated: 600, change: func(t *telemetry.Turn) { t.Use.Loads = 1 }}}, 3800, 0, 1},
+		{"on: asked for beside other calls", []read{coldOn, {mode: on, session: "s", number: 2, prompt: 1350, evaluated: 50, change: func(t *telemetry.Turn) { t.Use.Loads = 1 }}}, 3800, 0, 0},
+		{"on: a hidden turn", []read{coldOn, {mode: on, session: "s", number: 2, prompt: 1350, evaluated: 50, change: hidden(1, 1, 600)}}, 3800 - 600, 0, 0},
+		{"on: hidden turns that cost more than was saved", []read{{mode: on, session: "s", number: 1, prompt: 1300, evaluated: 1300, change: hidden(5, 5, 8500)}}, 3800 - 8500, 0, 0},
+		{"on: a hidden turn of which the engine says too little", []read{coldOn, {mode: on, session: "s", number: 2, prompt: 1350, evaluated: 50, change: hidden(2, 1, 600)}}, 3800, 0, 1},
+		{"on: a turn of an earlier version, which did not count them", []read{coldOn, {mode: on, session: "s", number: 2, prompt: 1350, evaluated: 50, change: hidden(-1, 0, 0)}}, 3800, 0, 1},
 		{"on: the turn before told nothing", []read{{mode: on, session: "s", number: 1}, {mode: on, session: "s", number: 2, prompt: 1600, evaluated: 600, visible: 1400, kept: 1200, changed: true}}, 0, 0, 2},
 	} {
 		turns := turnsOf(c.reads)

@@ -6,13 +6,14 @@ import (
 	"toolbelt/internal/session"
 )
 
-// Saving is what selection saves the engine, or would: an estimate from what it said of the first answer of each turn.
+// Saving is what selection saves the engine, or would: an estimate from what it said of the first answer of each turn, less what it said of hidden turns.
 type Saving struct {
 	Judged   int           // turns that it is of
 	Unjudged int           // turns with a list whose answer told too little
 	Tokens   int           // not evaluated; below 0 where reading again cost more
 	Price    int           // of them, what was lost on turns whose list changed: at most 0
-	Time     time.Duration // by the pace of each model, for the turns whose model's is known
+	Hidden   int           // of them, what hidden turns evaluated: at most 0
+	Time     time.Duration // by the pace of each model, for the turns whose model's is known; what hidden turns took to read and to generate is taken off
 	Timed    bool          // Time is known
 }
 
@@ -76,11 +77,13 @@ func savings(turns []Turn, paces map[string]pace) Saving {
 			s.Unjudged++
 			continue
 		}
+		hidden := t.Hidden.Read.EvaluatedTokens
 		s.Judged++
-		s.Tokens += tokens
+		s.Tokens += tokens - hidden
 		s.Price += min(0, tokens)
+		s.Hidden -= hidden
 		if per := paces[t.Model].perCost(); per > 0 {
-			s.Time += time.Duration(per * t.costSaved(tokens))
+			s.Time += time.Duration(per*t.costSaved(tokens)) - t.Hidden.took(per)
 			s.Timed = true
 		}
 	}
@@ -132,7 +135,7 @@ func (t Turn) wouldSave(last Turn, prompt, evaluated int) int {
 
 // hasSaved is saved in mode on: the engine read a prompt with the visible tools.
 func (t Turn) hasSaved(last Turn, prompt, evaluated int) (tokens int, ok bool) {
-	if t.Use.Loads > 0 { // what the rounds before the last read is not known
+	if t.Hidden.Rounds != t.Hidden.Read.Answers { // what some of them read is not known
 		return 0, false
 	}
 	block := min(t.VisibleTokens, prompt)
@@ -153,6 +156,16 @@ func (t Turn) hasSaved(last Turn, prompt, evaluated int) (tokens int, ok bool) {
 	}
 	grown := (prompt - t.VisibleTokens) - (last.lastPrompt() - last.VisibleTokens)
 	return min(0, max(0, grown)-evaluated), true
+}
+
+// took is the time that hidden turns took: as the engine said, of reading else by the pace, which is for one unit of cost. What was generated in a time that nobody knows
+// is left out.
+func (h Hidden) took(per float64) time.Duration {
+	reading := h.Read.PromptDuration
+	if n := h.Read.Answers; reading == 0 && n > 0 {
+		reading = time.Duration(per * float64(n) * cost(h.Read.EvaluatedTokens/n, h.Read.PromptTokens/n))
+	}
+	return reading + h.GeneratedDuration
 }
 
 // hidden is the tokens of the tools that are not visible.

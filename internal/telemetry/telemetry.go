@@ -7,10 +7,7 @@ import (
 	"context"
 	"time"
 
-	"toolbelt/internal/chat"
-	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
-	"toolbelt/kvcache"
 )
 
 // Modes of a turn.
@@ -25,23 +22,8 @@ const (
 	maxNames     = 64  // different tools called
 )
 
-// Meter is a turn.Recorder that is also told what answers used and called. It must not block.
-type Meter interface {
-	// Spent tells what the engine said of an answer's prompt, with the verdict on it. It is told once an answer, where the engine said anything.
-	Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict)
-	// Called tells which tools of the client's array an answer in the session's newest turn called, each once, and which of those the plan hid.
-	Called(s session.State, called, hidden []string)
-}
-
-// Account is what a plan comes to. Tokens are estimated from bytes.
-type Account struct {
-	App, Model    string
-	Offered       int  // tools in the client's array
-	OfferedTokens int  // of all of them
-	VisibleTokens int  // of the visible ones, our own included
-	KeptTokens    int  // of those: what stands before the first place at which the array differs from the conversation's last; 0 in a new conversation
-	Changed       bool // the array is not the conversation's last one, or there was none
-}
+// Account is what a plan comes to.
+type Account = turn.Account
 
 // Reading is what the engine read for some answers, as far as it says.
 type Reading struct {
@@ -55,12 +37,23 @@ func (r Reading) plus(o Reading) Reading {
 	return Reading{r.Answers + o.Answers, r.PromptTokens + o.PromptTokens, r.EvaluatedTokens + o.EvaluatedTokens, r.PromptDuration + o.PromptDuration}
 }
 
+// Hidden is what the engine did within answers that the client saw nothing of.
+type Hidden struct {
+	Rounds  int     // times that it was asked again within an answer; -1 where an earlier version kept the turn, which did not count them
+	Guesses int     // of them, those that showed hidden tools since it had dropped a call; the others answered calls of load_tools and tool_search
+	Read    Reading // of those times; Answers: of which it is known how much was evaluated
+
+	Generated         int           // tokens before it was asked again
+	GeneratedDuration time.Duration // for these, as far as it says
+}
+
 // Use is what the answers of a turn called. Each tool counts once a turn, as it was when it was first called.
 type Use struct {
-	Calls  int // different tools called
-	Misses int // of them, hidden when they were called: an escape in mode on, a would-be miss in shadow
-	Asked  int // of them, visible only since the model had asked for them in this turn
-	Loads  int // calls of load_tools and tool_search
+	Calls   int // different tools called
+	Misses  int // of them, hidden when they were called: an escape in mode on, a would-be miss in shadow
+	Written int // of those, called in writing, which the engine took for text: it ran nothing
+	Asked   int // of them, visible only since the model had asked for them in this turn
+	Loads   int // calls of load_tools and tool_search
 
 	Names  []string // the tools called, in order; nil where names are not kept
 	Missed []string // likewise
@@ -79,6 +72,7 @@ type Turn struct {
 	Truncated bool   // the engine read only a part of a prompt
 	First     Reading
 	Rest      Reading // of the turn's answers after the first
+	Hidden    Hidden  // beside those: First and Rest are of the first time that the engine was asked for each answer
 	Use       Use
 }
 

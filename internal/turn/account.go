@@ -10,10 +10,22 @@ import (
 
 // Meter is a Recorder that is also told what answers used and called. It must not block.
 type Meter interface {
-	// Spent tells what the engine said of an answer's prompt, with the verdict on it. It is told once an answer, where the engine said anything.
-	Spent(p *Plan, u chat.Usage, v kvcache.Verdict)
+	// Spent tells what one of the engine's answers cost. It is told once for each that went into an answer of the client's, where the engine said anything.
+	Spent(p *Plan, s Spent)
+	// Again tells that the engine is asked again within an answer: calls of our tools were answered, or, as a guess, hidden tools were shown since the engine had dropped a call.
+	Again(p *Plan, guess bool)
 	// Called tells which tools of the client's array an answer in the session's newest turn called, each once, and which of those the plan hid.
 	Called(s session.State, called, hidden []string)
+	// Written tells which hidden tools' calls an answer in the session's newest turn wrote as text. They are told to Called, too.
+	Written(s session.State, tools []string)
+}
+
+// Spent is what one of the engine's answers cost.
+type Spent struct {
+	Usage   chat.Usage
+	Verdict kvcache.Verdict // on its prompt
+	Later   bool            // others have gone into the same answer of the client's before
+	Hidden  bool            // another follows: what was generated was not all for the client
 }
 
 // Account is what a plan comes to, for whoever keeps count. Tokens are estimated from bytes.

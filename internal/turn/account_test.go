@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"toolbelt/embed"
 	"toolbelt/internal/chat"
 	"toolbelt/internal/ingest"
@@ -24,8 +26,20 @@ func (m *meter) Planned(*turn.Plan)                   {}
 func (m *meter) Escaped(session.State, string)        {}
 func (m *meter) Loaded(*turn.Plan, string)            {}
 func (m *meter) Answered(*turn.Plan, kvcache.Verdict) {}
-func (m *meter) Spent(p *turn.Plan, u chat.Usage, v kvcache.Verdict) {
-	m.told = append(m.told, fmt.Sprintf("spent turn %d: %d tokens, %d expected", p.Turn, u.PromptTokens, v.Expected.Prompt))
+func (m *meter) Spent(p *turn.Plan, s turn.Spent) {
+	said := fmt.Sprintf("spent turn %d: %d tokens, %d expected", p.Turn, s.Usage.PromptTokens, s.Verdict.Expected.Prompt)
+	for word, is := range map[string]bool{", later": s.Later && !s.Hidden, ", hidden": s.Hidden && !s.Later, ", later, hidden": s.Later && s.Hidden} {
+		if is {
+			said += word
+		}
+	}
+	m.told = append(m.told, said)
+}
+func (m *meter) Again(p *turn.Plan, guess bool) {
+	m.told = append(m.told, fmt.Sprintf("again in turn %d, a guess: %v", p.Turn, guess))
+}
+func (m *meter) Written(s session.State, tools []string) {
+	m.told = append(m.told, fmt.Sprintf("written in %d: %q", s.Turn, tools))
 }
 func (m *meter) Called(s session.State, called, hidden []string) {
 	m.told = append(m.told, fmt.Sprintf("called in %d: %q, hidden %q", s.Turn, called, hidden))
@@ -64,6 +78,57 @@ func TestAMeterIsToldOfCallsAndTokens(t *testing.T) {
 			t.Errorf("shadow %v: told %q, want %q", shadow, m.told, want)
 		}
 	}
+}
+
+// TestAMeterIsToldOfEachRound: what each of the engine's answers cost is told once, beside what was expected of its own prompt.
+func TestAMeterIsToldOfEachRound(t *testing.T) {
+	h, m, _ := watched(t, false)
+	first := h.proxied(body(t, demoTools(t), "", user("where is my parcel?")))
+	round := held("load_tools", `{"name":"generate_image"}`)
+	round.Usage = chat.Usage{PromptTokens: 1000, OutputTokens: 20, Done: true}
+	second := h.again(first, round)
+	empty := turn.Round{Verdict: chat.Verdict{Empty: true, Usage: chat.Usage{PromptTokens: 1400, OutputTokens: 3, Done: true}}, Asked: 1}
+	third := h.again(second, empty)
+	text := `I call {"name": "` + hiddenFrom(t, third) + `"}`
+	h.planner.Observe(third, turn.Outcome{Text: text, Usage: chat.Usage{PromptTokens: 2000, OutputTokens: 7, Done: true}})
+	missed := hiddenFrom(t, third)
+	want := []string{
+		fmt.Sprintf("spent turn 1: 1000 tokens, %d expected, hidden", first.Expected.Prompt), "again in turn 1, a guess: false",
+		fmt.Sprintf("spent turn 1: 1400 tokens, %d expected, later, hidden", second.Expected.Prompt), "again in turn 1, a guess: true",
+		fmt.Sprintf("spent turn 1: 2000 tokens, %d expected, later", third.Expected.Prompt),
+		fmt.Sprintf("written in 1: %q", []string{missed}), fmt.Sprintf("called in 1: %q, hidden %q", []string{missed}, []string{missed}),
+	}
+	if !slices.Equal(m.told, want) {
+		t.Errorf("told\n%q, want\n%q", m.told, want)
+	}
+}
+
+// TestARoundThatTheEngineDoesNotTakeIsNotHeld: what an earlier round said does not tell that the last one was read.
+func TestARoundThatTheEngineDoesNotTakeIsNotHeld(t *testing.T) {
+	for _, unread := range []bool{true, false} {
+		h, _, _ := watched(t, false)
+		request := body(t, demoTools(t), "", user("where is my parcel?"))
+		first := h.proxied(request)
+		round := held("load_tools", `{"name":"generate_image"}`)
+		round.Text, round.Usage = "I look. ", chat.Usage{PromptTokens: first.Expected.Prompt, OutputTokens: 20, Done: true}
+		h.planner.Observe(h.again(first, round), turn.Outcome{Text: "I look. ", Unread: unread})
+		if retried := h.proxied(request); (retried.Expected.Evaluated < 50) == unread {
+			t.Errorf("unread %v: of a retry %d of %d tokens are expected to be read", unread, retried.Expected.Evaluated, retried.Expected.Prompt)
+		}
+	}
+}
+
+// hiddenFrom is a tool of the client's that the plan does not show.
+func hiddenFrom(t *testing.T, p *turn.Plan) string {
+	t.Helper()
+	shown := sent(t, p)
+	for _, raw := range demoTools(t) {
+		if name := gjson.Get(raw, "function.name").String(); !slices.Contains(shown, name) {
+			return name
+		}
+	}
+	t.Fatal("every tool is shown")
+	return ""
 }
 
 func TestAccount(t *testing.T) {

@@ -40,11 +40,22 @@ func why(e Explanation) string {
 		if e.Floor.Over {
 			return fmt.Sprintf("It was visible until now and is hidden: over the floor (%s; %s), but others rank higher, and the list of at most %d had outgrown its cap.", match, words, e.Slots.MaxTools)
 		}
-		return fmt.Sprintf("It was visible until now and is hidden: under the floor (%s; %s), not used lately, and the list of at most %d had outgrown its cap.", match, words, e.Slots.MaxTools)
+		return fmt.Sprintf("It was visible until now and is hidden: %s (%s; %s), not used lately, and the list of at most %d had outgrown its cap.", e.Floor.missed(e.Signals), match, words, e.Slots.MaxTools)
 	case NoRoom:
 		return fmt.Sprintf("It is hidden: it belongs with a tool that matched, but does not match by itself (%s), and the list is full.", match)
 	}
-	return fmt.Sprintf("It is hidden: under the floor (%s; %s).", match, words)
+	return fmt.Sprintf("It is hidden: %s (%s; %s).", e.Floor.missed(e.Signals), match, words)
+}
+
+// missed says by what a tool is no match.
+func (b Bar) missed(s *Signals) string {
+	switch {
+	case s == nil || b.Least >= b.Tau || s.Match < b.Least:
+		return "under the floor"
+	case b.reaches(s):
+		return fmt.Sprintf("on a turn that clearly needs a tool rank decides, and as many others rank higher as reach the floor, %d", b.Tools)
+	}
+	return fmt.Sprintf("under the floor, and not among the %d best by rank, which would do on a turn that clearly needs a tool", b.Tools)
 }
 
 // whyShown says what a visible tool's reason rests on.
@@ -68,6 +79,8 @@ func whyShown(e Explanation, match, words string) string {
 	switch {
 	case e.Signals == nil || !e.Floor.Over:
 		return "the message of this turn matched it"
+	case !e.Floor.reaches(e.Signals):
+		return fmt.Sprintf("the message matches it (%s, but this turn clearly needs a tool: then %.2f is enough for one that ranks among as many as reach the floor, which are %d)", match, e.Floor.Least, e.Floor.Tools)
 	case e.Signals.Match < e.Floor.Tau:
 		return "the message matches it by its words (" + words + ")"
 	}
@@ -96,7 +109,7 @@ func (p *Planner) advice(d *draft, e Explanation) string {
 		return "Ask again with the next message, which gets a list of its own, or " + core + "."
 	case OverBudget:
 		return "Give the model a larger context (num_ctx), or keep fewer tools in core."
-	case NotBetter, TooWeak:
+	case NotBetter, TooWeak, Outranked:
 		return "Nothing is wrong; " + core + "."
 	case NoSlot, NoRoom, Dropped:
 		for more := 1; more <= widerCap; more++ {

@@ -31,9 +31,11 @@ type Outcome struct {
 	Text   string            // the beginning of what the model said
 	Usage  chat.Usage        // of the last round
 	ID     string            // that the client has of the answer, "" where it is not known
+	Last   string            // the engine's, of the last round that was complete: what the engine keeps goes on from there
 
 	Silent  bool // what was said is not known, only what was called
 	Refused bool // the engine did not take the request: there is no answer
+	Unread  bool // it did not take the last round's: the answer ends there
 }
 
 // guesses is how many hidden tools are shown to a model that called something which its engine dropped.
@@ -66,6 +68,8 @@ func (p *Planner) Again(ctx context.Context, plan *Plan, r Round) (*Plan, error)
 	if r.Last {
 		p.showAll(d, state)
 	}
+	p.roundEnded(plan, r)
+	next.later = true
 	next.Tools = nil
 	for _, v := range state.List {
 		if v.Name[0] != 0 && d.has(v.Name) {
@@ -80,6 +84,14 @@ func (p *Planner) Again(ctx context.Context, plan *Plan, r Round) (*Plan, error)
 	}
 	next.loads = nil
 	return &next, nil
+}
+
+// roundEnded tells of a round that another follows.
+func (p *Planner) roundEnded(plan *Plan, r Round) {
+	p.answered(plan, Outcome{Text: r.Text, Usage: r.Usage}, true)
+	if m, ok := p.Recorder.(Meter); ok {
+		m.Again(plan, len(r.Held) == 0)
+	}
 }
 
 // know makes the snapshot of the draft's array known.
@@ -199,8 +211,7 @@ func (d *draft) fits(s session.State, name string) bool {
 // showAll makes everything visible that fits, in the client's order, and takes our tools away: the model has asked often enough.
 func (p *Planner) showAll(d *draft, s *session.State) {
 	for _, e := range d.request.Chat.Elements {
-		known := s.Lists(e.Key)
-		if !known && d.fits(*s, e.Key) {
+		if !s.Lists(e.Key) && !d.served(e) && d.fits(*s, e.Key) {
 			s.List = append(s.List, session.Visible{Name: e.Key, Reason: session.Hatch, Admitted: s.Turn})
 		}
 	}
@@ -235,7 +246,7 @@ func (p *Planner) likeliest(ctx context.Context, d *draft, s session.State) []st
 // Observe counts what the answer to the plan's request called; call it once, when the stream has ended or the engine has refused the request. A hidden tool is an escape
 // hatch, and visible from the next request on; so is one whose call the engine took for text, and one that was asked for beside real calls.
 func (p *Planner) Observe(plan *Plan, o Outcome) {
-	p.answered(plan, o)
+	p.answered(plan, o, false)
 	if o.Refused {
 		return
 	}
@@ -245,6 +256,10 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	names := calledNames(o.Called)
 	if len(names) == 0 {
 		names = p.spoken(plan, o.Text)
+		p.written(plan, names)
+	}
+	if bridged := bridgedNames(o.Called); len(bridged) > 0 {
+		p.Sessions.Bridged(plan.key, bridged)
 	}
 	p.observe(plan.key, names, plan.exists)
 	p.ran(plan.key, o.Called)
@@ -252,10 +267,26 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		p.Sessions.Replied(plan.key, chat.Signature(o.Text, signatures(o.Called)))
 	}
 	if plan.draft != nil {
-		p.Sessions.Answered(plan.draft.request.Identity, plan.key, session.Short(o.ID))
+		id := plan.draft.request.Identity
+		for _, name := range []string{o.ID, o.Last} {
+			p.Sessions.Answered(id, plan.key, session.Short(name))
+		}
+		p.Sessions.KeptAs(id, o.ID, o.Last)
 	}
 	p.unanswered(plan, o.Held)
 }
+
+func bridgedNames(calls []chat.Call) (names []string) {
+	for _, c := range calls {
+		if c.Bridged {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Kept is the id that the engine keeps an answer under which the app names by answer; "" where it is the same, or not known.
+func (p *Planner) Kept(id session.Identity, answer string) string { return p.Sessions.Kept(id, answer) }
 
 // ran tells of the calls of one answer.
 func (p *Planner) ran(key string, called []chat.Call) {
@@ -301,6 +332,13 @@ func (p *Planner) spoken(plan *Plan, text string) []string {
 		}
 	}
 	return names
+}
+
+// written tells of calls that were written as text.
+func (p *Planner) written(plan *Plan, names []string) {
+	if m, ok := p.Recorder.(Meter); ok && len(names) > 0 {
+		m.Written(plan.state, names)
+	}
 }
 
 // unanswered makes what our tools were asked for beside real calls visible from the next request on.

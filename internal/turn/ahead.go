@@ -93,6 +93,22 @@ func aheadKey(body []byte) string {
 // App is the opaque id of the app whose request it is.
 func (p *Plan) App() string { return p.state.App }
 
+// Model is the model that the request names; "" where nothing was planned.
+func (p *Plan) Model() string {
+	if p.draft == nil {
+		return ""
+	}
+	return p.draft.request.Chat.Model
+}
+
+// Bytes is the size of the larger of the two bodies that the plan holds on to, the client's and its own.
+func (p *Plan) Bytes() int {
+	if p.draft == nil {
+		return len(p.Body)
+	}
+	return max(len(p.Body), len(p.draft.request.Body))
+}
+
 // ReadAhead reads a request that was made by Begin in an earlier process. The error is that of chat.Decode, or of kind Invalid for a path that is no chat's.
 func ReadAhead(path string, body []byte) (Ahead, error) {
 	protocol := chat.ProtocolOf(path)

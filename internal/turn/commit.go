@@ -2,6 +2,8 @@ package turn
 
 import (
 	"toolbelt/catalog"
+	"toolbelt/internal/learn"
+	"toolbelt/internal/session"
 	"toolbelt/skills/runs"
 )
 
@@ -9,6 +11,9 @@ import (
 func (p *Planner) Commit(plan *Plan) {
 	p.Prefix.Sent(plan.prompt)
 	p.Sessions.Commit(plan.key, plan.state)
+	if d := plan.draft; d != nil {
+		p.Sessions.Seen(d.request.Identity, p.firstTools(d))
+	}
 	p.arrays.Add(plan.key, plan.exists)
 	if plan.ask.Tools != nil {
 		p.Learner.Asked(plan.key, plan.ask)
@@ -16,6 +21,20 @@ func (p *Planner) Commit(plan *Plan) {
 	if d := plan.draft; p.policy.Off == "" && !d.found.Same && len(d.request.Chat.Users) > 0 {
 		p.Runs.Began(plan.key, runs.Began{App: plan.state.App, Session: plan.Session, Goal: d.request.Chat.Users[len(d.request.Chat.Users)-1], Skills: d.recalled})
 	}
+}
+
+// firstTools are the names of the first of the app's own tools; nil where nothing is learned from use.
+func (p *Planner) firstTools(d *draft) []string {
+	if _, off := p.Learner.(learn.None); off {
+		return nil
+	}
+	var names []string
+	for _, e := range d.request.Chat.Elements {
+		if e.Selectable() && e.Key != "" && len(names) < session.LabelTools {
+			names = append(names, e.Key)
+		}
+	}
+	return names
 }
 
 // ObserveSession is Observe for a session's newest turn. An error of kind NotFound names a session that is not known.
@@ -33,9 +52,9 @@ func (p *Planner) ObserveSession(id string, called []string) error {
 	return nil
 }
 
-// SettleSession notes whether a session's newest turn, which called these tools, did what was asked for. Call it after
-// ObserveSession. An error of kind NotFound names a session that is not known.
-func (p *Planner) SettleSession(id string, called []string, success bool) error {
+// SettleSession notes whether a session's newest turn, which called these tools, did what was asked for; counted names a recalled skill whose use
+// the caller counts, "" for none. Call it after ObserveSession. An error of kind NotFound names a session that is not known.
+func (p *Planner) SettleSession(id string, called []string, success bool, counted string) error {
 	key, err := p.newest(id)
 	if err != nil {
 		return err
@@ -44,7 +63,7 @@ func (p *Planner) SettleSession(id string, called []string, success bool) error 
 		p.Learner.Failed(key, called)
 		p.Runs.Failed(key, called)
 	}
-	p.Runs.Ended(key, success)
+	p.Runs.Ended(key, success, counted)
 	return nil
 }
 

@@ -27,7 +27,6 @@ type draft struct {
 	budget kvcache.Budget // of the list
 	rates  kvcache.Rates  // of the model's tokens
 	search bool           // the request has one of Anthropic's tool-search tools, and ours stands in its place
-	mute   bool           // hidden turns stand without what the model said before its calls: the app's next message has it
 	remade bool           // the list is made anew, best first: the engine has lost it anyway
 }
 
@@ -154,6 +153,9 @@ func mateIDs(mates []bundles.Mate) []catalog.ID {
 // order is the order to send of the tools that are wanted in the array: what previous had stays where it was, what is new follows; elements that are not ours to
 // choose keep their places.
 func (d *draft) order(previous, tools []string) []string {
+	if len(d.request.Chat.Elements) == len(d.request.Chat.Tools) { // all are tools to choose from
+		return kvcache.Order(previous, tools)
+	}
 	wanted := slices.Clone(tools)
 	visible := make(map[string]bool, len(tools))
 	for _, name := range tools {

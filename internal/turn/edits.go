@@ -30,53 +30,109 @@ func (d *draft) edits(s session.State) chat.Edits {
 	return e
 }
 
-// hiddenEdits puts hidden turns back, and takes what the model said before their calls from the message of the app that follows. In Responses, where each round's words
-// are a message of their own, that message is left as it is, and the hidden turn stands behind it.
+// hiddenEdits puts hidden turns back, with what the model said before their calls. Where the app's next answer begins with that, it is cut there; where the app has kept
+// none of it, the engine alone has read it, and has it again; where the app has it in another form, that hidden turn stands without. In
+// Responses, where each round's words are a message of their own, that message is left as it is, and the hidden turn stands behind it.
 func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 	messages := d.request.Chat.Messages
-	said := map[int]string{} // by message
-	behind := map[int]int{}  // messages that hold the words of hidden turns, by the anchor
+	cut := map[int]string{} // by message
+	next := map[int]int{}   // where the next hidden turn goes, by the anchor
 	for _, h := range s.Hidden {
 		at, ok := d.locateTurn(h.Anchor)
 		if !ok {
 			continue
 		}
-		next := at + 1 + behind[at]
-		turn := chat.HiddenTurn{At: next}
-		switch {
-		case h.Said == "" || d.mute:
-		case d.request.Chat.Protocol == chat.Responses && next < len(messages) && said[next] == "" && messages[next].Hash == chat.HashOf(chat.RoleAssistant, h.Said):
-			behind[at]++
-			turn.At = next + 1
-		default:
-			turn.Text = h.Said
-			said[next] += h.Said
+		next[at] = max(next[at], at+1)
+		turn := chat.HiddenTurn{Text: h.Said}
+		if own := d.itemOf(h.Said, next[at]); own >= 0 && cut[own] == "" {
+			next[at], turn.Text = own+1, ""
+		} else if answer := d.answerAt(next[at]); answer >= 0 && h.Said != "" {
+			var kept chat.Keeping
+			kept, cut[answer] = chat.Kept(d.request.Body, d.request.Chat, answer, cut[answer], h.Said)
+			if kept == chat.Within {
+				turn.Text = ""
+			}
 		}
+		turn.At = next[at]
 		for _, c := range h.Calls {
 			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: c.ID, Name: c.Name, Arguments: []byte(c.Arguments), Result: c.Result})
 		}
 		e.Hidden = append(e.Hidden, turn)
 	}
 	for at := range messages {
-		if text := said[at]; text != "" {
+		if text := cut[at]; text != "" {
 			e.Cut = append(e.Cut, chat.Cut{Message: at, Text: text})
 		}
 	}
 }
 
+// answerAt is the first message of the model's at or behind a place that comes before any of the user or a tool, -1 where there is none.
+func (d *draft) answerAt(place int) int {
+	for i := place; i < len(d.request.Chat.Messages); i++ {
+		switch d.request.Chat.Messages[i].Role {
+		case chat.RoleAssistant:
+			return i
+		case chat.RoleUser, chat.RoleTool:
+			return -1
+		}
+	}
+	return -1
+}
+
+// itemOf is the message of Responses that holds these words of the model's and nothing else, at or behind a place and before any call; -1 where there is none.
+func (d *draft) itemOf(said string, place int) int {
+	if said == "" || d.request.Chat.Protocol != chat.Responses {
+		return -1
+	}
+	own := chat.HashOf(chat.RoleAssistant, said)
+	for i := place; i < len(d.request.Chat.Messages); i++ {
+		switch m := d.request.Chat.Messages[i]; {
+		case m.Hash == own:
+			return i
+		case m.Role == chat.RoleUser || m.Role == chat.RoleTool || len(m.Calls) > 0:
+			return -1
+		}
+	}
+	return -1
+}
+
 // bridgeEdits turns the history's calls of tools that came as text into the calls that the model made.
 func (d *draft) bridgeEdits(s session.State, e *chat.Edits) {
-	late := map[string]bool{}
-	for _, v := range s.List {
-		late[v.Name] = v.Late
-	}
+	since := d.broughtAt(s)
 	for i, m := range d.request.Chat.Messages {
 		for j, c := range m.Calls {
-			if late[c.Name] {
+			if at, late := since[c.Name]; late && i > at {
 				e.Bridge = append(e.Bridge, chat.Bridged{Message: i, Call: j, Bridge: hatch.CallTool})
 			}
 		}
 	}
+}
+
+// broughtAt is behind which message each late tool came, -1 where nothing says so, or where it was called through the bridge before. Calls before that were of a tool in the
+// array of then.
+func (d *draft) broughtAt(s session.State) map[string]int {
+	since := map[string]int{}
+	for _, v := range s.List {
+		if v.Late {
+			since[v.Name] = -1
+		}
+	}
+	brought := func(tools []string, at int, ok bool) {
+		for _, name := range tools {
+			if first, late := since[name]; ok && late && (first < 0 || at < first) && !slices.Contains(s.Bridged, name) {
+				since[name] = at
+			}
+		}
+	}
+	for _, n := range s.Notes {
+		at, ok := d.locate(n.Anchor)
+		brought(n.Tools, at, ok)
+	}
+	for _, h := range s.Hidden {
+		at, ok := d.locateTurn(h.Anchor)
+		brought(h.Tools, at, ok)
+	}
+	return since
 }
 
 // ownPlace is where our tools stand: behind CORE, and behind what stands before it.
@@ -146,11 +202,6 @@ func (d *draft) render(s *session.State) ([]byte, chat.Edits) {
 	if err == nil {
 		return body, e
 	}
-	if d.mute = true; len(s.Hidden) > 0 { // the app has not what was said before a call, or not in one piece
-		if body, e, err = apply(); err == nil {
-			return body, e
-		}
-	}
 	*s = s.Forget()
 	if body, e, err = apply(); err == nil {
 		return body, e
@@ -163,6 +214,9 @@ func (d *draft) render(s *session.State) ([]byte, chat.Edits) {
 func (p *Planner) bring(d *draft, s *session.State, names []string, why session.Reason) (brought []string) {
 	late := p.how(d, *s) == kvcache.Late && !d.forced() && d.newest() >= 0
 	for _, name := range names {
+		if at := s.Place(name); at >= 0 && s.List[at].Late && d.forces(name) {
+			s.List = intoArray(s.List, at)
+		}
 		if !d.has(name) || s.Lists(name) {
 			continue
 		}
@@ -173,6 +227,18 @@ func (p *Planner) bring(d *draft, s *session.State, names []string, why session.
 		d.announce(s, brought)
 	}
 	return brought
+}
+
+// intoArray is the list with a tool that came as text at the end of what the array holds.
+func intoArray(list []session.Visible, at int) []session.Visible {
+	moved := list[at]
+	moved.Late = false
+	list = slices.Delete(slices.Clone(list), at, at+1)
+	end := len(list)
+	for end > 0 && list[end-1].Late {
+		end--
+	}
+	return slices.Insert(list, end, moved)
 }
 
 // announce adds the note that tells the model of tools that came late.
@@ -198,15 +264,7 @@ func (d *draft) toolsNamed(names []string) []catalog.Tool {
 func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 	r := d.request.Chat
 	p := promptOf(nil, r, d.found.State.Session, d.found.State.App)
-	elements := make(map[string]chat.Element, len(e.Order)) // of the array's, those that are sent: an array may be very long
-	for _, key := range e.Order {
-		elements[key] = chat.Element{}
-	}
-	for _, el := range r.Elements {
-		if _, sent := elements[el.Key]; sent {
-			elements[el.Key] = el
-		}
-	}
+	sent := elements(r.Elements, e.Order)
 	own := func(before int) {
 		for _, o := range e.Own {
 			if o.After == before {
@@ -217,9 +275,9 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 		}
 	}
 	p.Tools = nil
-	for i, key := range e.Order {
+	for i, el := range sent {
 		own(i)
-		if el := elements[key]; el.End > 0 {
+		if el.End > 0 {
 			p.Tools = append(p.Tools, piece(d.request.Body[el.Start:el.End], kvcache.Tool))
 		}
 	}
@@ -233,6 +291,13 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 				one.Hash ^= hashOf([]byte(a.Text))
 				one.Bytes += len(a.Text)
 				one.Signs += kvcache.Signs([]byte(a.Text))
+			}
+		}
+		for _, c := range e.Cut {
+			if c.Message == i {
+				one.Hash ^= hashOf([]byte(c.Text))
+				one.Bytes = max(0, one.Bytes-len(c.Text))
+				one.Signs = max(0, one.Signs-kvcache.Signs([]byte(c.Text)))
 			}
 		}
 		if one.Role == kvcache.System {
@@ -251,9 +316,11 @@ func (d *draft) hiddenPieces(p *kvcache.Prompt, e chat.Edits, i int) {
 		if h.At != i {
 			continue
 		}
+		said := h.Text
 		for _, c := range h.Calls {
 			p.Messages = append(p.Messages,
-				piece([]byte(h.Text+c.Name+string(c.Arguments)), kvcache.Assistant), piece([]byte(c.Result), kvcache.Result))
+				piece([]byte(said+c.Name+string(c.Arguments)), kvcache.Assistant), piece([]byte(c.Result), kvcache.Result))
+			said = ""
 		}
 	}
 }

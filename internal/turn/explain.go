@@ -21,6 +21,7 @@ const (
 	AllShown   Verdict = "fallback"         // every tool is visible
 	BelowFloor Verdict = "below_floor"      // neither its match nor its words reach the floor
 	NoSlot     Verdict = "no_slot"          // others rank higher, and the cap holds no more
+	Outranked  Verdict = "outranked"        // it reaches tau, but on a turn that clearly needs a tool as many as do rank higher
 	NotBetter  Verdict = "not_better"       // it does not beat by δ what it would replace
 	TooWeak    Verdict = "too_weak"         // over the floor, but far below the turn's best match: a list is not disturbed for it
 	OverBudget Verdict = "over_budget"      // the context that the request names holds no more
@@ -39,7 +40,8 @@ type Explanation struct {
 	Fallback string         `json:"fallback,omitempty"` // why every tool is visible
 	Turn     int            `json:"turn"`
 	Embedder string         `json:"embedder"`
-	Signals  *Signals       `json:"signals,omitempty"` // nil where nothing was scored
+	Signals  *Signals       `json:"signals,omitempty"`  // nil where nothing was scored
+	Recalled []Remembered   `json:"recalled,omitempty"` // skills that fit the message, best first
 	Floor    Bar            `json:"floor"`
 	Slots    Slots          `json:"slots"`
 	Why      string         `json:"why"` // a sentence
@@ -77,12 +79,17 @@ type Learned struct {
 	Sure  bool    `json:"sure"`  // it followed those more often than not: the floor is no bar
 }
 
-// Bar is the floor.
+// Bar is the floor as it is on this turn.
 type Bar struct {
 	Tau   float64 `json:"tau"`   // the least match
 	Words float64 `json:"words"` // or the least share of words
-	Over  bool    `json:"over"`  // the tool is over it by either
+	Least float64 `json:"least"` // the match that is enough for a tool that ranks among as many as have tau or the words: below tau where the turn clearly needs a tool, else tau
+	Tools int     `json:"tools"` // how many have tau or the words, and so how many are over the floor; 0 where nothing was scored
+	Over  bool    `json:"over"`  // the tool is one of those that are
 }
+
+// reaches reports whether the tool has tau or the words; on a turn that clearly needs a tool it may be over the floor without, or not over it for all that.
+func (b Bar) reaches(s *Signals) bool { return s.Match >= b.Tau || s.Words >= b.Words }
 
 // Slots are who has the places.
 type Slots struct {
@@ -112,13 +119,13 @@ func (p *Planner) Explain(ctx context.Context, r Request, tool string) (Explanat
 	}
 	e := Explanation{
 		Tool: tool, Fallback: plan.Fallback, Turn: plan.Turn, Embedder: plan.Embedder,
-		Floor: Bar{Tau: p.policy.Threshold, Words: p.policy.Words},
+		Floor: Bar{Tau: p.policy.Threshold, Words: p.policy.Words, Least: p.policy.Threshold}, Recalled: p.remembered(d),
 		Slots: Slots{MaxTools: p.policy.MaxTools, Skipped: append([]string{}, plan.Skipped...)},
 	}
 	by, known := p.scoredFor(ctx, d)
 	if known {
 		e.Signals = p.signals(d, by, tool)
-		e.Floor.Over = e.Signals.Match >= e.Floor.Tau || e.Signals.Words >= e.Floor.Words
+		e.Floor.see(d, p.floor(), by.scores, tool)
 	}
 	if plan.Fallback == "" {
 		e.Slots.fill(plan, d, by, known)
@@ -157,6 +164,13 @@ func (p *Planner) scoredFor(ctx context.Context, d *draft) (scored, bool) {
 	}
 	p.learned(d, query, &scores)
 	return scored{scores: scores, query: query, embedder: embedder}, true
+}
+
+// see fills in what the turn's scores make of the floor.
+func (b *Bar) see(d *draft, f selector.Floor, s selector.Scores, tool string) {
+	id, _ := d.snapshot.Catalog().Lookup(tool)
+	b.Least, b.Tools = number(f.Least(s)), f.Count(s)
+	b.Over = slices.ContainsFunc(selector.Select(s, f, len(s.Rank)), func(m selector.Match) bool { return m.ID == id })
 }
 
 func (p *Planner) signals(d *draft, by scored, tool string) *Signals {
@@ -221,7 +235,7 @@ func (p *Planner) verdict(plan *Plan, d *draft, tool string) Verdict {
 		change(&in.Limits)
 		return shows(admission.Admit(in), id)
 	}
-	required := slices.Concat(c.input.Core, c.input.Pins, c.input.Hatches, c.input.Skill)
+	required := slices.Concat(c.input.Core, c.input.Pins, c.input.Hatches, c.input.Skill, c.input.Offered)
 	switch {
 	case c.input.Limits.Tokens > 0 && without(func(l *admission.Limits) { l.Tokens = 0 }):
 		return OverBudget
@@ -231,7 +245,11 @@ func (p *Planner) verdict(plan *Plan, d *draft, tool string) Verdict {
 		return TooWeak
 	case slices.ContainsFunc(c.input.Previous, func(v admission.Place) bool { return v.ID == id }):
 		return Dropped
-	case p.floor().Over(c.scores, id) || slices.Contains(required, id):
+	case slices.Contains(required, id) || slices.ContainsFunc(c.matches, func(m selector.Match) bool { return m.ID == id }):
+		return NoSlot
+	case p.floor().Over(c.scores, id) && len(c.matches) < maxMatches:
+		return Outranked
+	case p.floor().Over(c.scores, id):
 		return NoSlot
 	case slices.Contains(c.input.Mates, id):
 		return NoRoom

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -73,9 +74,14 @@ func TestExplainAgreesWithThePlan(t *testing.T) {
 			if slices.Contains(got.Skipped, e.Tool) && e.Verdict != turn.NoSlot && e.Verdict != turn.NotBetter && e.Verdict != turn.TooWeak {
 				t.Errorf("%s was skipped, the verdict is %s", e.Tool, e.Verdict)
 			}
-			if over := e.Signals.Match >= e.Floor.Tau || e.Signals.Words >= e.Floor.Words; over != e.Floor.Over || e.Verdict == turn.BelowFloor && over {
+			reaches := e.Signals.Match >= e.Floor.Tau || e.Signals.Words >= e.Floor.Words
+			if e.Floor.Least == e.Floor.Tau && reaches != e.Floor.Over || e.Floor.Over && !reaches && e.Signals.Match < e.Floor.Least || e.Verdict == turn.BelowFloor && (reaches || e.Floor.Over) || e.Verdict == turn.Outranked && (!reaches || e.Floor.Over) {
 				t.Errorf("%s: %+v, floor %+v, signals %+v", e.Tool, e.Verdict, e.Floor, e.Signals)
 			}
+		}
+		over := slices.Collect(overFloor(before))
+		if slices.Sort(over); len(over) != before[0].Floor.Tools || !slices.Equal(over, slices.Sorted(slices.Values(got.Matched))) {
+			t.Errorf("over the floor are %q, of %d that reach it, the plan's matches %q", over, before[0].Floor.Tools, got.Matched)
 		}
 		places := map[int]bool{}
 		for _, e := range before {
@@ -86,11 +92,55 @@ func TestExplainAgreesWithThePlan(t *testing.T) {
 		}
 		messages = append(messages, answer("ok"))
 	}
-	if !seen[turn.Shown] || !seen[turn.BelowFloor] {
+	if !seen[turn.Shown] || !seen[turn.BelowFloor] || !seen[turn.Outranked] {
 		t.Errorf("verdicts seen: %v", seen)
 	}
 	if len(asked.planned) != len(talk) || len(asked.sessions.List()) != 1 {
 		t.Errorf("told of %d plans, %d sessions", len(asked.planned), len(asked.sessions.List()))
+	}
+}
+
+func overFloor(all []turn.Explanation) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, e := range all {
+			if e.Floor.Over && !yield(e.Tool) {
+				return
+			}
+		}
+	}
+}
+
+// On a turn that clearly needs a tool rank says which tools match, and the explanation says so of what it lets in and of what it keeps out.
+func TestExplainWhereRankDecides(t *testing.T) {
+	h := newHarness(t, setup{policy: func(p *turn.Policy) { p.Core = []string{"web_search"} }})
+	said := map[string]bool{}
+	for _, text := range []string{"where is my parcel?", "remind me tomorrow at nine", "convert 20 dollars into euros", "send Ann an email about the invoice"} {
+		b := body(t, demoTools(t), "", user(text))
+		for _, tool := range request(t, b).Chat.Tools {
+			e := h.explain(b, tool.Name)
+			reaches := e.Signals.Match >= e.Floor.Tau || e.Signals.Words >= e.Floor.Words
+			switch {
+			case e.Floor.Least == e.Floor.Tau:
+			case e.Reason == session.Semantic && !reaches:
+				said["let in"] = true
+				if !strings.Contains(e.Why, fmt.Sprintf("%.2f is enough", e.Floor.Least)) {
+					t.Errorf("%s: %s", e.Tool, e.Why)
+				}
+			case e.Verdict == turn.Outranked:
+				said["kept out"] = true
+				if !strings.Contains(e.Why, "rank decides") || !strings.Contains(e.Why, fmt.Sprint(e.Floor.Tools)) || !strings.Contains(e.Do, "in core") {
+					t.Errorf("%s: %s %s", e.Tool, e.Why, e.Do)
+				}
+			case e.Verdict == turn.BelowFloor && e.Signals.Match >= e.Floor.Least:
+				said["below"] = true
+				if !strings.Contains(e.Why, "best by rank") {
+					t.Errorf("%s: %s", e.Tool, e.Why)
+				}
+			}
+		}
+	}
+	if len(said) != 3 {
+		t.Errorf("of three cases only %v came up", said)
 	}
 }
 

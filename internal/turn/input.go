@@ -13,14 +13,16 @@ import (
 )
 
 // input is all that admission depends on.
-func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Match, mates []bundles.Mate, skill []string, embedder string) admission.Input {
+func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Match, mates []bundles.Mate, skill brought, embedder string) admission.Input {
 	cat := d.snapshot.Catalog()
 	in := admission.Input{
 		Turn:       d.found.State.Turn,
 		Core:       d.ids(d.core),
 		Pins:       d.ids(d.pins()),
 		Hatches:    d.ids(d.found.State.Called),
-		Skill:      d.ids(skill),
+		Skill:      d.ids(skill.required),
+		Offered:    d.ids(skill.offered),
+		Spared:     d.ids(skill.spared),
 		Matches:    matches,
 		Mates:      mateIDs(mates),
 		Previous:   d.places(),

@@ -39,6 +39,7 @@ func (p *Planner) learned(d *draft, q selector.Query, s *selector.Scores) learn.
 	for i, habit := range r.Habit {
 		s.Rank[i] += views * habitWeight * habit
 	}
+	s.Sure = r.Sure
 	for _, id := range r.Sure {
 		s.Match[id] = max(s.Match[id], float32(p.policy.Threshold))
 	}

@@ -58,7 +58,7 @@ func TestWhatFailedIsNotLearned(t *testing.T) {
 			h.plan(body(t, tools, "", ask, called("zq7"), message{"role": "tool", "tool_name": "zq7", "content": "Error: out of descaler"}))
 		},
 		"the app says so": func(h *harness, first *turn.Plan, _ message) {
-			if err := h.planner.SettleSession(first.Session, []string{"zq7"}, false); err != nil {
+			if err := h.planner.SettleSession(first.Session, []string{"zq7"}, false, ""); err != nil {
 				t.Error(err)
 			}
 		},
@@ -77,7 +77,7 @@ func TestWhatFailedIsNotLearned(t *testing.T) {
 		}
 	}
 	h, _ := withLearner(t)
-	if err := h.planner.SettleSession("nobody", []string{"zq7"}, false); catalog.KindOf(err) != catalog.NotFound {
+	if err := h.planner.SettleSession("nobody", []string{"zq7"}, false, ""); catalog.KindOf(err) != catalog.NotFound {
 		t.Errorf("an unknown session: %v", err)
 	}
 }

@@ -48,6 +48,7 @@ func (p *Planner) finish(d *draft) *Plan {
 	if news := d.unannounced(late); len(news) > 0 {
 		d.announce(&plan.state, news)
 	}
+	p.offer(d, &plan.state)
 	body, sent := d.render(&plan.state)
 	plan.Body = body
 	for _, v := range plan.state.List {

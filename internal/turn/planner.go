@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"hash/maphash"
-	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -47,7 +45,7 @@ type Runs interface {
 	Began(key string, b runs.Began)
 	Called(key string, calls []runs.Call)
 	Failed(key string, tools []string)
-	Ended(key string, success bool)
+	Ended(key string, success bool, counted string)
 }
 
 // Recorder is told what was decided. It must not block.
@@ -103,16 +101,6 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	return &Planner{Parts: parts, policy: policy, under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
 }
 
-// arrayHash names a tools array within this process: 128 bits under seeds that nobody knows, ten times as fast as SHA-256 on the megabytes
-// that some arrays have.
-func (p *Planner) arrayHash(array []byte) catalog.Hash {
-	var h catalog.Hash
-	for i, seed := range p.seeds {
-		binary.LittleEndian.PutUint64(h[8*i:], maphash.Bytes(seed, array))
-	}
-	return h
-}
-
 // Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
 // the client's own. An error means that no plan could be made at all: send the request as it came.
 func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
@@ -154,8 +142,11 @@ func (p *Planner) underPolicy(f session.Found) session.Found {
 func (p *Planner) draft(r Request) *draft {
 	found := p.underPolicy(p.Sessions.Find(r.Identity))
 	d := &draft{request: r, found: found, core: p.core(found), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
-	if !d.anchored() {
-		d.found.State = d.found.State.Forget()
+	switch s := &d.found.State; {
+	case r.Identity.Previous != "" && s.Body != r.Identity.Body: // the engine keeps what came before, and with it what is ours
+		s.Notes, s.Hidden = nil, nil
+	case !d.anchored():
+		*s = s.Forget()
 	}
 	d.search = r.Chat.ToolSearch != "" && r.Answers && p.policy.LoadTools && !d.has(hatch.ToolSearch)
 	d.budget = p.room(d)
@@ -234,7 +225,7 @@ func (p *Planner) make(ctx context.Context, d *draft) (*Plan, error) {
 type scored struct {
 	scores   selector.Scores
 	query    selector.Query
-	skill    []string // tools that are required, in order
+	skill    remembered
 	embedder string
 }
 
@@ -243,6 +234,7 @@ type chosen struct {
 	scored
 	matches  []selector.Match
 	mates    []bundles.Mate
+	brought  brought
 	input    admission.Input
 	admitted admission.Result
 }
@@ -251,36 +243,14 @@ type chosen struct {
 func (p *Planner) choose(d *draft, by scored) *chosen {
 	c := &chosen{scored: by, matches: selector.Select(by.scores, p.floor(), maxMatches)}
 	c.mates = d.snapshot.Bundles.Expand(d.openers(c.matches), p.policy.MateDiscount, p.policy.Threshold)
-	c.input = p.input(d, by.scores, c.matches, c.mates, by.skill, by.embedder)
+	c.brought = by.skill.against(c.matches, d.snapshot.Catalog())
+	c.input = p.input(d, by.scores, c.matches, c.mates, c.brought, by.embedder)
 	c.admitted = admission.Admit(c.input)
 	return c
 }
 
 // maxMatches bounds the tools over the floor that are looked at: far more than any cap.
 const maxMatches = 64
-
-func (p *Planner) floor() selector.Floor {
-	return selector.Floor{Threshold: p.policy.Threshold, Words: p.policy.Words}
-}
-
-// recall returns the tools that recalled skills require, in rank order, then declared order; after those that the caller named.
-func (p *Planner) recall(d *draft, q selector.Query) []string {
-	required := slices.Clone(d.request.Skills)
-	if p.Skills == nil {
-		return required
-	}
-	last := skills.QueryVectors{}
-	for model, vectors := range q.Vectors {
-		if vectors[0] != nil {
-			last[model] = vectors[0]
-		}
-	}
-	for _, r := range p.Skills.Recall(last, d.has) {
-		d.recalled = append(d.recalled, r.Procedure.Name)
-		required = append(required, r.Procedure.ToolsRequired...)
-	}
-	return required
-}
 
 // querySHA is the log's name for a message: keyed, so that a short one cannot be guessed from it.
 func (p *Planner) querySHA(users []string) string {

@@ -17,17 +17,17 @@ func (p *Planner) Passed(r *chat.Request, id session.Identity) {
 	p.Prefix.Sent(promptOf(nil, r, "passed "+id.App(), id.App()))
 }
 
-// answered tells what the engine said of the plan's prompt.
-func (p *Planner) answered(plan *Plan, o Outcome) {
+// answered tells what the engine said of the plan's prompt. hidden: the engine is asked again within the same answer.
+func (p *Planner) answered(plan *Plan, o Outcome, hidden bool) {
 	verdict := p.Prefix.Answered(plan.prompt, kvcache.Answer{
-		PromptTokens: o.Usage.PromptTokens, CachedTokens: o.Usage.CachedTokens,
+		PromptTokens: o.Usage.PromptTokens, CachedTokens: o.Usage.CachedTokens, EvaluatedTokens: o.Usage.Evaluated,
 		OutputTokens: o.Usage.OutputTokens, PromptDuration: o.Usage.PromptDuration,
-		Refused: o.Refused, Dropped: !o.Refused && !o.Usage.Done && o.Text == "" && len(o.Called) == 0,
+		Refused: o.Refused || o.Unread, Dropped: !o.Refused && !o.Unread && !o.Usage.Done && o.Text == "" && len(o.Called) == 0,
 	})
 	if p.Recorder != nil && o.Usage.PromptTokens > 0 {
 		p.Recorder.Answered(plan, verdict)
 		if m, ok := p.Recorder.(Meter); ok {
-			m.Spent(plan, o.Usage, verdict)
+			m.Spent(plan, Spent{Usage: o.Usage, Verdict: verdict, Later: plan.later, Hidden: hidden})
 		}
 	}
 }

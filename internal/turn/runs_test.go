@@ -22,7 +22,7 @@ func (n *narrated) Called(_ string, calls []runs.Call) {
 func (n *narrated) Failed(_ string, tools []string) {
 	n.lines = append(n.lines, fmt.Sprint("failed ", tools))
 }
-func (n *narrated) Ended(_ string, success bool) {
+func (n *narrated) Ended(_ string, success bool, _ string) {
 	n.lines = append(n.lines, fmt.Sprint("ended ", success))
 }
 
@@ -38,7 +38,7 @@ func TestRunsAreTold(t *testing.T) {
 	h.planner.Observe(second, calls("find_contact"))
 	messages = append(messages, called("find_contact"), result())
 	h.plan(body(t, tools, "", messages...))
-	if err := h.planner.SettleSession(second.Session, []string{"find_contact"}, true); err != nil {
+	if err := h.planner.SettleSession(second.Session, []string{"find_contact"}, true, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.plan(body(t, tools, "", append(messages, answer("there"), user("thanks"))...))

@@ -22,3 +22,16 @@ func (p *Planner) score(ctx context.Context, s *Snapshot, r *chat.Request) (sele
 	}
 	return s.Index.Score(query), query, embedder, nil
 }
+
+// A turn clearly needs a tool where its best match reaches clearMatch × τ; then lowMatch × τ is enough for tools that rank among as many as reach τ.
+// Small talk hardly ever gets there; anything from 1.25 and from 0 to 0.5 does as well on the sets of doc/recall.md.
+const (
+	clearMatch = 1.5
+	lowMatch   = 0.25
+)
+
+// floor is what the policy's settings come to.
+func (p *Planner) floor() selector.Floor {
+	tau := p.policy.Threshold
+	return selector.Floor{Threshold: tau, Words: p.policy.Words, Clear: clearMatch * tau, Low: lowMatch * tau}
+}

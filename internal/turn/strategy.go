@@ -101,7 +101,7 @@ func (p *Planner) arrange(d *draft, r admission.Result) (array, late []string) {
 		return d.order(inArray, wanted), late
 	}
 	for _, v := range state.List {
-		if v.Late && slices.Contains(wanted, v.Name) {
+		if v.Late && slices.Contains(wanted, v.Name) && !d.forces(v.Name) {
 			late = append(late, v.Name)
 		}
 	}
@@ -112,6 +112,11 @@ func (p *Planner) arrange(d *draft, r admission.Result) (array, late []string) {
 // forced reports whether the request's tool_choice must find its tools in the array.
 func (d *draft) forced() bool {
 	return d.request.Chat.Choice == chat.Named || d.request.Chat.Choice == chat.Required
+}
+
+// forces reports whether the request's tool_choice names a tool, which must be in the array then.
+func (d *draft) forces(name string) bool {
+	return d.forced() && slices.Contains(d.request.Chat.ChoiceNames, name)
 }
 
 // newest is the index of the newest message that text of ours can stand at the end of: a user's or a tool's. -1: there is none.

@@ -74,6 +74,7 @@ type made struct {
 type course struct {
 	loads   []string // what the model asked for in the round that the plan answers
 	guessed bool     // hidden tools were shown since a call was dropped
+	later   bool     // it is of a round after an answer's first
 	reply   string   // what the answer said, where that was words alone; "" before it ended
 }
 
@@ -165,6 +166,7 @@ type Policy struct {
 	SmallTokens  int              // an array of at most MaxTools tools and this many estimated tokens goes as it is: hiding saves nothing there
 	LoadTools    bool             // offer the model load_tools
 	ToolSearch   int              // and tool_search, where the catalog has more tools than this; 0: never
+	SkillBody    bool             // tell the model what recalled skills say, at the end of the user's message
 	Strategy     kvcache.Strategy // "": what is best for the model, as far as that was measured
 	Budget       time.Duration    // for what a plan waits for, which is the engine's embedder alone; 0 for no bound here
 }
@@ -179,6 +181,9 @@ func (p Policy) name() string {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%q %q %v %d %d %v %v %v %v %v %d", p.Off, p.Core, p.Shadow, p.MaxTools, p.Overflow, p.Threshold, p.Words, p.Newcomer, p.Delta, p.MateDiscount, p.SmallTokens)
 	fmt.Fprintf(h, " %v %d %q", p.LoadTools, p.ToolSearch, p.Strategy)
+	if p.SkillBody {
+		fmt.Fprint(h, " body")
+	}
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 

@@ -23,6 +23,7 @@ type entry struct {
 	turns   []string
 	failing []string // tools whose latest call came to nothing
 	said    bool     // somebody said what became of it
+	counted []string // recalled skills whose use is counted already
 	touched time.Time
 }
 
@@ -94,12 +95,15 @@ func (l *ledger) failed(key string, tools []string) {
 	}
 }
 
-func (l *ledger) ended(key string, success bool) {
+func (l *ledger) ended(key string, success bool, counted string) {
 	e := l.turns[key]
 	if e == nil {
 		return
 	}
 	e.said, e.touched = true, l.at
+	if counted != "" {
+		e.counted = append(e.counted, counted)
+	}
 	e.run.Outcome, e.run.Why = Failed, "an outcome said so"
 	if success {
 		e.run.Outcome = Succeeded
@@ -137,7 +141,9 @@ func (l *ledger) close(e *entry) {
 	if l.Settled != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), storeLimit)
 		defer cancel()
-		l.Settled(ctx, e.run)
+		r := e.run
+		r.Skills = slices.DeleteFunc(slices.Clone(r.Skills), func(name string) bool { return slices.Contains(e.counted, name) })
+		l.Settled(ctx, r)
 	}
 }
 

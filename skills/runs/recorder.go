@@ -120,9 +120,10 @@ func (r *Recorder) Failed(key string, tools []string) {
 	r.note(func(l *ledger) { l.failed(key, tools) })
 }
 
-// Ended tells what somebody said of the turn's run: that stands above all other signs.
-func (r *Recorder) Ended(key string, success bool) {
-	r.note(func(l *ledger) { l.ended(key, success) })
+// Ended tells what somebody said of the turn's run: that stands above all other signs. counted names a recalled skill whose use is counted
+// already, so that it is not when the run is settled; "" for none.
+func (r *Recorder) Ended(key string, success bool, counted string) {
+	r.note(func(l *ledger) { l.ended(key, success, counted) })
 }
 
 // cut returns at most n bytes of text as valid UTF-8.
@@ -131,7 +132,7 @@ func cut(text string, n int) string {
 		for n > 0 && !utf8.RuneStart(text[n]) {
 			n--
 		}
-		text = text[:n]
+		text = strings.Clone(text[:n]) // the rest is not kept alive by it
 	}
 	return strings.ToValidUTF8(text, "?") // a sign of one byte: it stays within n
 }

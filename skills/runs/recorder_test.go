@@ -164,10 +164,10 @@ func TestOutcomes(t *testing.T) {
 		{"a call failed", func(s *scene) { s.Failed("1", []string{"zip"}) }, runs.Failed, "a call failed"},
 		{"a call failed and was made good", func(s *scene) { s.Failed("1", []string{"zip"}); s.Called("1", calls("zip")); s.Failed("1", nil) }, runs.Succeeded, ""},
 		{"a tool of another turn failed", func(s *scene) { s.Failed("1", []string{"other"}) }, runs.Succeeded, ""},
-		{"said to have failed", func(s *scene) { s.Ended("1", false) }, runs.Failed, "an outcome said so"},
+		{"said to have failed", func(s *scene) { s.Ended("1", false, "") }, runs.Failed, "an outcome said so"},
 		{"said to have succeeded, though a call failed", func(s *scene) {
 			s.Failed("1", []string{"zip"})
-			s.Ended("1", true)
+			s.Ended("1", true, "")
 			s.Began("2", began("no, wrong"))
 		}, runs.Succeeded, "an outcome said so"},
 		{"go on", func(s *scene) {
@@ -280,5 +280,21 @@ func TestIdleRunsEnd(t *testing.T) {
 	}
 	if r := s.store.get(t, "599"); r.Outcome != runs.Open {
 		t.Errorf("the newest is %s", r.Outcome)
+	}
+}
+
+func TestASkillThatIsCountedElsewhereIsNotSettled(t *testing.T) {
+	for _, success := range []bool{true, false} {
+		s := newScene(t, nil)
+		s.Began("1", runs.Began{App: "a", Session: "s", Goal: "do it", Skills: []string{"one", "two"}})
+		s.Called("1", []runs.Call{{Name: "x"}})
+		s.Ended("1", success, "one")
+		s.Close()
+		if len(s.settled) != 1 || !slices.Equal(s.settled[0].Skills, []string{"two"}) || (s.settled[0].Outcome == runs.Succeeded) != success {
+			t.Errorf("settled %+v", s.settled)
+		}
+		if kept := s.store.get(t, "1"); !slices.Equal(kept.Skills, []string{"one", "two"}) {
+			t.Errorf("kept with the skills %q", kept.Skills)
+		}
 	}
 }

@@ -122,4 +122,4 @@ func (None) Called(string, []Call) {}
 func (None) Failed(string, []string) {}
 
 // Ended does nothing.
-func (None) Ended(string, bool) {}
+func (None) Ended(string, bool, string) {}

@@ -118,7 +118,7 @@ func (r *reconciler) procedure(g *cluster) skills.Procedure {
 		ToolSequence: sequence[:min(len(sequence), skills.MaxSequence)], Examples: examples(central), Body: g.body(sequence), Enabled: true,
 		Origin: skills.Origin{
 			Kind: skills.Learned, Runs: len(g.items), Succeeded: g.succeeded(),
-			First: g.items[0].run.Started, Last: g.items[len(g.items)-1].run.Started,
+			First: g.items[0].run.Started, Last: g.items[len(g.items)-1].run.Started, AlsoUsed: g.also(required),
 		},
 	}
 }

@@ -91,13 +91,37 @@ func align(a, b []string) []int {
 	return places
 }
 
+// use is how a group's successful runs used one tool.
+type use struct {
+	name  string
+	runs  int
+	first int // sum of places of its first call
+}
+
 // required are the tools that more than half of the successful runs used, those used by most first, then as they were first called.
 func (c *cluster) required(limit int) []string {
-	type use struct {
-		name  string
-		runs  int
-		first int // sum of places of its first call
+	lists, list := c.uses()
+	list = slices.DeleteFunc(list, func(u *use) bool { return 2*u.runs <= len(lists) })
+	return namesOf(list[:min(limit, len(list))])
+}
+
+// also are the other tools that any of them used, in the same order.
+func (c *cluster) also(required []string) []string {
+	_, list := c.uses()
+	list = slices.DeleteFunc(list, func(u *use) bool { return slices.Contains(required, u.name) })
+	return namesOf(list[:min(skills.MaxAlsoUsed, len(list))])
+}
+
+func namesOf(list []*use) []string {
+	var names []string
+	for _, u := range list {
+		names = append(names, u.name)
 	}
+	return names
+}
+
+// uses are the calls of the runs that succeeded, and what tools they used, those used by most first, then as they were first called.
+func (c *cluster) uses() ([][]string, []*use) {
 	lists := c.lists()
 	uses := map[string]*use{}
 	for _, list := range lists {
@@ -116,18 +140,12 @@ func (c *cluster) required(limit int) []string {
 	}
 	var list []*use
 	for _, u := range uses {
-		if 2*u.runs > len(lists) {
-			list = append(list, u)
-		}
+		list = append(list, u)
 	}
 	slices.SortFunc(list, func(a, b *use) int {
 		return cmp.Or(cmp.Compare(b.runs, a.runs), cmp.Compare(a.first*b.runs, b.first*a.runs), cmp.Compare(a.name, b.name))
 	})
-	var names []string
-	for _, u := range list[:min(limit, len(list))] {
-		names = append(names, u.name)
-	}
-	return names
+	return lists, list
 }
 
 // body writes the sequence as steps, with the names of the arguments that most calls had.

@@ -74,7 +74,7 @@ func TestAJobDoneOftenBecomesAProcedure(t *testing.T) {
 	if p.Action != synth.Add || !slices.Equal(got.ToolsRequired, []string{"read", "chart", "mail"}) || !slices.Equal(got.ToolSequence, []string{"read", "chart", "mail"}) {
 		t.Errorf("%s: %+v", p.Action, got)
 	}
-	if got.Validate() != nil || got.Origin.Kind != skills.Learned || got.Origin.Runs != 4 || got.Origin.Succeeded != 4 || !got.Origin.Last.Equal(day(3)) || len(p.Runs) != 4 {
+	if got.Validate() != nil || got.Origin.Kind != skills.Learned || got.Origin.Runs != 4 || got.Origin.Succeeded != 4 || !slices.Equal(got.Origin.AlsoUsed, []string{"login"}) || !got.Origin.Last.Equal(day(3)) || len(p.Runs) != 4 {
 		t.Errorf("%v: %+v", got.Validate(), got)
 	}
 	if !strings.Contains(got.WhenToUse, "sales") || !strings.Contains(got.Name, "sales") || !strings.Contains(got.Body, "2. `chart` with path") || len(got.Examples) != 4 {

@@ -4,6 +4,7 @@ package sessiontest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,12 @@ type Memory struct {
 	records  []session.Record // in the order in which their keys were first saved
 	sessions map[appSession]time.Time
 	uses     map[appSession]map[string]*use
+	labels   map[string]labelled
+}
+
+type labelled struct {
+	label session.Label
+	seen  time.Time
 }
 
 type appSession struct{ app, session string }
@@ -26,11 +33,14 @@ type use struct {
 	last  time.Time
 }
 
-var _ session.Store = (*Memory)(nil)
+var (
+	_ session.Store      = (*Memory)(nil)
+	_ session.LabelStore = (*Memory)(nil)
+)
 
 // NewMemory returns an empty store.
 func NewMemory() *Memory {
-	return &Memory{sessions: make(map[appSession]time.Time), uses: make(map[appSession]map[string]*use)}
+	return &Memory{sessions: make(map[appSession]time.Time), uses: make(map[appSession]map[string]*use), labels: make(map[string]labelled)}
 }
 
 // Records implements session.Store.
@@ -169,5 +179,34 @@ func (m *Memory) Prune(ctx context.Context, before time.Time) (int, error) {
 			delete(m.sessions, key)
 		}
 	}
+	maps.DeleteFunc(m.labels, func(_ string, l labelled) bool { return l.seen.Before(before) })
 	return pruned, nil
+}
+
+// SaveLabel implements session.LabelStore.
+func (m *Memory) SaveLabel(ctx context.Context, l session.Label, seen time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.Tools = slices.Clone(l.Tools)
+	m.labels[l.App] = labelled{l, seen}
+	return nil
+}
+
+// Labels implements session.LabelStore.
+func (m *Memory) Labels(ctx context.Context) ([]session.Label, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []session.Label
+	for _, app := range slices.Sorted(maps.Keys(m.labels)) {
+		l := m.labels[app].label
+		l.Tools = slices.Clone(l.Tools)
+		list = append(list, l)
+	}
+	return list, nil
 }

@@ -22,6 +22,7 @@ func TestStore(t *testing.T, open func(t *testing.T) session.Store) {
 		"uses":             testUses,
 		"sessions counted": testSessionsCounted,
 		"prune":            testPrune,
+		"labels":           testLabels,
 		"cancelled":        testCancelled,
 		"concurrent":       testConcurrent,
 	} {
@@ -196,6 +197,48 @@ func testPrune(t *testing.T, s session.Store) {
 	sessions, tools := uses(t, s, "app")
 	if want := map[string]session.ToolUses{"read": {Name: "read", Sessions: 1, Calls: 2}}; sessions != 1 || !reflect.DeepEqual(tools, want) {
 		t.Errorf("left are %d sessions and %v, want 1 and %v", sessions, tools, want)
+	}
+}
+
+// testLabels is of the stores that keep labels.
+func testLabels(t *testing.T, s session.Store) {
+	kept, ok := s.(session.LabelStore)
+	if !ok {
+		t.Skip("the store keeps no labels")
+	}
+	labels := func() []session.Label {
+		list, err := kept.Labels(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range list {
+			if len(list[i].Tools) == 0 {
+				list[i].Tools = nil
+			}
+		}
+		return list
+	}
+	if list := labels(); len(list) != 0 {
+		t.Fatalf("empty, it has %+v", list)
+	}
+	save := func(l session.Label, n int) {
+		if err := kept.SaveLabel(t.Context(), l, At(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := session.Label{App: "b", Family: "openai", Agent: "jan", Tools: []string{"read", "it's \"ツール\""}}
+	a := session.Label{App: "a", Family: "ollama"}
+	save(b, 5)
+	save(session.Label{App: "a", Family: "responses", Agent: "x", Tools: []string{"y"}}, 1)
+	save(a, 2)
+	if list := labels(); !reflect.DeepEqual(list, []session.Label{a, b}) {
+		t.Errorf("kept %+v", list)
+	}
+	if n, err := s.Prune(t.Context(), At(3)); n != 0 || err != nil {
+		t.Errorf("pruned %d, %v: labels are not counted", n, err)
+	}
+	if list := labels(); !reflect.DeepEqual(list, []session.Label{b}) {
+		t.Errorf("of those seen since then, %+v is left", list)
 	}
 }
 

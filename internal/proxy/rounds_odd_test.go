@@ -1,0 +1,118 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"toolbelt/internal/turn"
+)
+
+// reply writes an engine's answer.
+type reply func(w http.ResponseWriter)
+
+func as(kind, text string) reply {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", kind)
+		if kind == ndjson {
+			http.NewResponseController(w).Flush() // its length is not known
+		}
+		io.WriteString(w, text)
+	}
+}
+
+// cutOff breaks the connection within an answer, whose length is announced where it is plain.
+func cutOff(kind, length, text string) reply {
+	return func(w http.ResponseWriter) {
+		as(kind, "")(w)
+		if length != "" {
+			w.Header().Set("Content-Length", length)
+		}
+		io.WriteString(w, text)
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func status(code int, kind, text string) reply {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(code)
+		io.WriteString(w, text)
+	}
+}
+
+// TestOddAnswersToALaterRound: a client that has got something of an answer reads an error of the protocol's at its end; one that has got nothing reads what the engine said, or
+// a status of ours.
+func TestOddAnswersToALaterRound(t *testing.T) {
+	const page = "<html>\n<body>{\"done\":true}</body>\n</html>\n"
+	inBand := func(code int, body string) bool {
+		return code == 200 && strings.Count(body, `"error":`) == 1 && strings.HasPrefix(body, saidLine) && strings.HasSuffix(body, "}\n") && !strings.Contains(body, `"done":true`)
+	}
+	bad := func(code int, body string) bool { return code == 502 && strings.Contains(body, `"error"`) }
+	for _, c := range []struct {
+		name   string
+		stream bool
+		second reply
+		ok     func(code int, body string) bool
+	}{
+		{"a page", true, as("text/html", page), func(code int, body string) bool { return inBand(code, strings.ReplaceAll(body, `{\"done\":true}`, "")) }},
+		{"a document that says what is wrong", true, as("application/json", `{"error":"no"}`), func(code int, body string) bool { return inBand(code, strings.ReplaceAll(body, `{\"error\":`, "")) }},
+		{"nothing", true, as(ndjson, ""), inBand},
+		{"blank lines", true, as(ndjson, "\n\n"), func(code int, body string) bool { return code == 200 && strings.Contains(body, `{"error":`) }},
+		{"a part", true, as(ndjson, saidLine), func(code int, body string) bool {
+			return code == 200 && strings.HasPrefix(body, saidLine+saidLine+`{"error":`)
+		}},
+		{"a part that is cut off", true, cutOff(ndjson, "", saidLine+heldLine[:40]), func(code int, body string) bool {
+			return code == 200 && strings.HasPrefix(body, saidLine+saidLine+`{"error":`) && strings.HasSuffix(body, "\"}\n")
+		}},
+		{"an error of the engine's own", true, as(ndjson, `{"error":"out of memory"}`+"\n"), func(code int, body string) bool { return body == saidLine+`{"error":"out of memory"}`+"\n" }},
+		{"too many requests", true, status(429, "application/json", `{"error":"slow"}`), func(code int, body string) bool {
+			return code == 200 && strings.Contains(body, `{"error":"the engine answered 429 Too Many Requests: `)
+		}},
+		{"no content", true, status(204, "", ""), inBand},
+
+		{"a page", false, as("text/html", page), func(code int, body string) bool { return code == 200 && body == page }},
+		{"a page with a status", false, status(404, "text/html", page), func(code int, body string) bool { return code == 404 && body == page }},
+		{"nothing", false, as("application/json", ""), bad},
+		{"a part that is cut off", false, cutOff("application/json", "500", plainHeld[:90]), bad},
+		{"no JSON", false, as("application/json", "oops"), func(code int, body string) bool { return code == 200 && body == "oops" }},
+		{"an error of the engine's own", false, as("application/json", `{"error":"no"}`), func(code int, body string) bool { return code == 200 && body == `{"error":"no"}` }},
+	} {
+		t.Run(map[bool]string{true: "stream, ", false: "plain, "}[c.stream]+c.name, func(t *testing.T) {
+			var asked atomic.Int32
+			first, body := as("application/json", plainHeld), plainBody()
+			if c.stream {
+				first, body = as(ndjson, saidLine+heldLine+firstDone), chatBody(toolsJSON(4))
+			}
+			r := start(t, engine(t, func(w http.ResponseWriter, q *http.Request) {
+				io.Copy(io.Discard, q.Body)
+				if asked.Add(1) == 1 {
+					first(w)
+				} else {
+					c.second(w)
+				}
+			}), nil)
+			r.planner.plan = func(q turn.Request) (*turn.Plan, error) {
+				p := firstTwo(q)
+				p.Own = []string{"load_tools"}
+				return p, nil
+			}
+			r.planner.again = func(p *turn.Plan, round turn.Round) (*turn.Plan, error) {
+				next := *p
+				next.Body = []byte(`{}`)
+				return &next, nil
+			}
+			res, got := post(t, r, body)
+			if !c.ok(res.StatusCode, got) || strings.Contains(got, "load_tools") || asked.Load() != 2 {
+				t.Errorf("asked %d times; status %d, %s", asked.Load(), res.StatusCode, got)
+			}
+			if c.name == "a page" && !c.stream && res.Header.Get("Content-Type") != "text/html" {
+				t.Errorf("it is said to be %q", res.Header.Get("Content-Type"))
+			}
+			take(t, r.planner.observed, "the observation")
+		})
+	}
+}
