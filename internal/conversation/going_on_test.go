@@ -190,3 +190,20 @@ func TestACallOfTheBridgeStaysAsItWasMade(t *testing.T) {
 		}
 	})
 }
+
+// The daemon starts anew, with its file: it still knows which answer was the last.
+func TestAnEngineThatKeepsAnswersGoesOnAfterARestart(t *testing.T) {
+	inBothForms(t, func(t *testing.T, stream bool) {
+		set := chaining()
+		set.keeps = true
+		k := onStage(t, set, loads("I look. ", "close_map"), says("Here."), says("Good."))
+		k.goOn(stream, user("where is it?"))
+		if wrong := k.rig.restart(true); wrong != "" {
+			t.Fatal(wrong)
+		}
+		k.goOn(stream, user("thanks"))
+		if all := k.rig.engine.Requests(); !slices.Contains(all[len(all)-1].Tools, "close_map") {
+			t.Errorf("close_map was loaded and is not among %q", all[len(all)-1].Tools)
+		}
+	})
+}

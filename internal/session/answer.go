@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // findAfter follows the answer that the client names in place of its history.
 func (m *Manager) findAfter(id Identity, root string) (Found, bool) {
 	if id.Previous == "" {
@@ -27,32 +29,44 @@ func (m *Manager) findAfter(id Identity, root string) (Found, bool) {
 	return m.next(before, base, key), true
 }
 
-// Answered notes the id of an answer to a turn's request, by which a later request may name it in place of its history.
-func (m *Manager) Answered(id Identity, key, answer string) {
-	if key == "" || answer == "" || len(answer) > maxName {
-		return
-	}
-	id.Chain = nil
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.said.Add(keys(id)[0]+answer, key)
-}
-
 // maxAnswerID is how long, in bytes, an engine's id of an answer may be that is kept.
 const maxAnswerID = 1 << 10
 
-// KeptAs notes that the engine keeps an answer under another id than the one that the app has of it: the app has that of the first of the engine's answers
-// that went into it, and the conversation goes on from the last.
-func (m *Manager) KeptAs(id Identity, answer, last string) {
-	if answer == "" || last == "" || answer == last || len(last) > maxAnswerID {
+// Answered notes the id that a client has of an answer to a turn's request, by which a later request may name it in place of its history, and the id that the engine keeps
+// the answer under: of an answer that several of the engine's went into, the client has that of the first, and the conversation goes on from the last. Either
+// may be empty, and last the same.
+func (m *Manager) Answered(id Identity, key, answer, last string) {
+	if key == "" || answer == "" {
 		return
+	}
+	id.Chain = nil
+	a := Answer{Root: keys(id)[0], ID: Short(answer)}
+	if last != answer && len(last) <= maxAnswerID {
+		a.Last = last
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kept.Add(id.App()+Short(answer), last)
+	node, ok := m.turns.get(key)
+	m.answered(a, key, id.App())
+	if !ok {
+		return
+	}
+	node.state.Answers = append(slices.Clone(node.state.Answers), a)
+	node.state.Answers = node.state.Answers[max(0, len(node.state.Answers)-maxAnswers):]
+	m.turns.put(key, node)
+	m.store.save(Record{key, node.state, node.touched})
 }
 
-// Kept returns the id that the engine keeps the answer under which an app names by answer; "" where it is the same, or not known (any more: it is kept in memory alone).
+// answered makes an answer one that can be named. m.mu is held.
+func (m *Manager) answered(a Answer, key, app string) {
+	m.said.Add(a.Root+a.ID, key)
+	if a.Last != "" {
+		m.said.Add(a.Root+Short(a.Last), key)
+		m.kept.Add(app+a.ID, a.Last)
+	}
+}
+
+// Kept returns the id that the engine keeps the answer under which an app names by answer; "" where it is the same, or not known (any more).
 func (m *Manager) Kept(id Identity, answer string) string {
 	if answer == "" {
 		return ""

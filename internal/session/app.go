@@ -132,6 +132,9 @@ func (m *Manager) load(store Store) error {
 		key := ref(base, r.State.Session)
 		m.turns.put(key, turnNode{r.State, r.Updated})
 		m.heads.Add(r.State.Session, head{key: key, ended: true})
+		for _, a := range r.State.Answers {
+			m.answered(a, key, r.State.App)
+		}
 		m.app(r.State.App).seen = r.Updated
 	}
 	for id, a := range m.apps {

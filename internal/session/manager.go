@@ -124,7 +124,7 @@ func (m *Manager) findExplicit(id Identity) Found {
 func (m *Manager) next(node turnNode, parent, key string) Found {
 	state := node.state
 	state.Turn++
-	state.Parent, state.Reply = ref(parent, state.Session), ""
+	state.Parent, state.Reply, state.Answers = ref(parent, state.Session), "", nil
 	if h, ok := m.heads.Peek(state.Session); ok && h.key != state.Parent {
 		state.Session = newID()
 		state.Escapes, state.Loads = 0, 0
@@ -280,6 +280,9 @@ func (s State) withUses(noted State) State {
 		if !slices.Contains(s.Called, name) && !s.Lists(name) {
 			s.Called = append(slices.Clone(s.Called), name)
 		}
+	}
+	if len(s.Answers) < len(noted.Answers) {
+		s.Answers = noted.Answers
 	}
 	s.Escapes, s.Loads = max(s.Escapes, noted.Escapes), max(s.Loads, noted.Loads)
 	if s.Reply == "" {

@@ -379,14 +379,14 @@ func TestARequestThatNamesAnAnswer(t *testing.T) {
 	m := session.New(newClock().now)
 	id := said("a")
 	first := turn(m, id, "x")
-	m.Answered(id, first.Key, "resp_1")
+	m.Answered(id, first.Key, "resp_1", "")
 	next := said("b")
 	next.Previous = "resp_1"
 	second := turn(m, next, "x", "y")
 	if second.State.Session != first.State.Session || second.State.Turn != 2 || !slices.Equal(listed(second.State), []string{"x"}) {
 		t.Fatalf("the next turn is %+v", second)
 	}
-	m.Answered(next, second.Key, "resp_2")
+	m.Answered(next, second.Key, "resp_2", "")
 	if f := m.Find(next); !f.Same || f.Key != second.Key {
 		t.Errorf("a retry is %+v", f)
 	}
@@ -422,7 +422,7 @@ func TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest(t *testing.T) {
 	s.Notes = []session.Note{{Text: "more", Tools: []string{"y"}}}
 	s.Hidden = []session.Hidden{{Said: "hm"}}
 	m.Commit(f.Key, s)
-	m.Answered(id, f.Key, "resp_1")
+	m.Answered(id, f.Key, "resp_1", "")
 	next, result := said("yes"), said()
 	next.Previous, result.Previous = "resp_1", "resp_1"
 	for _, id := range []session.Identity{next, result} {
@@ -436,13 +436,13 @@ func TestAnAnswerIsKeptUnderAnotherID(t *testing.T) {
 	m := session.New(newClock().now)
 	id, other, model := said("a"), said("a"), said("b")
 	other.Agent, model.Model = "other", "another"
-	m.KeptAs(id, "resp_1", "resp_3")
-	m.KeptAs(id, "resp_4", "resp_4")
-	m.KeptAs(id, "", "resp_5")
-	m.KeptAs(id, "resp_6", "")
-	m.KeptAs(id, "resp_7", strings.Repeat("x", 2<<10))
+	m.Answered(id, "a turn", "resp_1", "resp_3")
+	m.Answered(id, "a turn", "resp_4", "resp_4")
+	m.Answered(id, "a turn", "", "resp_5")
+	m.Answered(id, "a turn", "resp_6", "")
+	m.Answered(id, "a turn", "resp_7", strings.Repeat("x", 2<<10))
 	long := strings.Repeat("l", 300)
-	m.KeptAs(id, long, long+"2")
+	m.Answered(id, "a turn", long, long+"2")
 	for _, c := range []struct {
 		id           session.Identity
 		answer, want string
@@ -455,7 +455,7 @@ func TestAnAnswerIsKeptUnderAnotherID(t *testing.T) {
 		}
 	}
 	for i := range 5000 {
-		m.KeptAs(id, fmt.Sprint("r", i), "last")
+		m.Answered(id, "a turn", fmt.Sprint("r", i), "last")
 	}
 	if m.Kept(id, "resp_1") != "" || m.Kept(id, "r4999") != "last" {
 		t.Error("what is remembered is not bounded, or not the newest")

@@ -35,6 +35,16 @@ type Visible struct {
 	Late     bool   `json:"late,omitempty"`    // a note brought it: it is not in the tools array
 }
 
+// Answer is an answer that a later request may name in place of its history.
+type Answer struct {
+	Root string `json:"root"`           // of the app and model, opaque
+	ID   string `json:"id"`             // that the client has of it, Short
+	Last string `json:"last,omitempty"` // that the engine keeps it under; "": the same
+}
+
+// maxAnswers is how many answers of one turn are kept: a turn with calls has one to each request.
+const maxAnswers = 8
+
 // State is what one conversation sees after one turn. It is never changed once committed; the zero
 // State is a conversation that has no list yet.
 type State struct {
@@ -57,6 +67,9 @@ type State struct {
 	Own      []Own    `json:"own,omitempty"`      // tools of ours in the array, behind CORE
 	Notes    []Note   `json:"notes,omitempty"`    // in the order made
 	Hidden   []Hidden `json:"-"`                  // likewise; kept in memory alone, since they hold the model's words
+
+	// Answers are those of this turn that later requests may name, the newest last, at most maxAnswers.
+	Answers []Answer `json:"answers,omitempty"`
 
 	Escapes int `json:"escapes"` // hidden tools called, in the whole conversation
 	Loads   int `json:"loads"`   // load_tools calls, likewise

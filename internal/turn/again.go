@@ -268,10 +268,7 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	}
 	if plan.draft != nil {
 		id := plan.draft.request.Identity
-		for _, name := range []string{o.ID, o.Last} {
-			p.Sessions.Answered(id, plan.key, session.Short(name))
-		}
-		p.Sessions.KeptAs(id, o.ID, o.Last)
+		p.Sessions.Answered(id, plan.key, o.ID, o.Last)
 	}
 	p.unanswered(plan, o.Held)
 }
