@@ -20,6 +20,7 @@ type HiddenTurn struct {
 	At    int    // index into Request.Messages before which it goes; len(Messages) is the end. Those of one place in the order given
 	Text  string // what the model said before the calls
 	Calls []HiddenCall
+	Kept  bool // the engine has kept the calls (Responses): their results alone go in
 }
 
 // HiddenCall is one call of a hidden turn.

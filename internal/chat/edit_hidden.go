@@ -151,6 +151,9 @@ func (t HiddenTurn) appendItems(dst []byte, arguments [][]byte) []byte {
 		dst = append(appendQuoted(dst, t.Text), '}')
 	}
 	for i, c := range t.Calls {
+		if t.Kept {
+			break
+		}
 		dst = append(comma(dst), `{"type":"function_call","call_id":`...)
 		dst = appendQuoted(dst, c.ID)
 		dst = appendQuoted(append(dst, `,"name":`...), c.Name)

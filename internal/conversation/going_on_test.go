@@ -207,3 +207,21 @@ func TestAnEngineThatKeepsAnswersGoesOnAfterARestart(t *testing.T) {
 		}
 	})
 }
+
+// A call of ours beside the app's is in what the engine has kept: it needs a result there.
+func TestAnEngineThatKeepsAnswersGetsResultsOfAllCalls(t *testing.T) {
+	inBothForms(t, func(t *testing.T, stream bool) {
+		k := onStage(t, chaining(), enginetest.Round{Calls: []enginetest.Call{
+			{Name: "send_note", ID: "c1", Arguments: `{"q":"1"}`}, {Name: loadTools, ID: "c2", Arguments: `{"name":"close_map"}`},
+		}}, says("Sent."))
+		v := k.goOn(stream, user("write it down"))
+		if len(v.entry.calls()) != 1 {
+			t.Fatalf("the client is to call %q", v.entry.calls())
+		}
+		k.goOn(stream, entry{role: "tool", call: v.entry.calls()[0], text: "done"})
+		all := k.rig.engine.Requests()
+		if newest := all[len(all)-1]; !slices.Contains(newest.Tools, "close_map") {
+			t.Errorf("close_map was asked for and is not among %q", newest.Tools)
+		}
+	})
+}

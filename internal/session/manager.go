@@ -47,6 +47,7 @@ type Found struct {
 	Same  bool          // an earlier request of the same turn was committed
 	New   bool          // the conversation begins here
 	Idle  time.Duration // since the conversation was last seen; 0 for a new one
+	Owed  []Owed        // results that the engine is to have with this request
 }
 
 // Find looks the conversation up; it changes nothing. State.Session, App, Turn and Core are already those of this request's turn.
@@ -144,7 +145,8 @@ func (m *Manager) begin(id Identity, key string) Found {
 	return f
 }
 
-// Commit keeps what a turn made visible. The state must not be changed afterwards. A key of "" keeps nothing.
+// Commit keeps what a turn made visible. The state must not be changed afterwards. A key of "" keeps nothing, nor does a state of an older plan than the one that
+// the turn has: it is of a request that its client has given up.
 func (m *Manager) Commit(key string, s State) {
 	if key == "" {
 		return
@@ -153,6 +155,10 @@ func (m *Manager) Commit(key string, s State) {
 	now := m.now()
 	_, known := m.heads.Peek(s.Session)
 	if old, ok := m.turns.get(key); ok {
+		if old.state.Serial > s.Serial {
+			m.mu.Unlock()
+			return
+		}
 		s = s.withUses(old.state)
 	}
 	m.turns.put(key, turnNode{s, now})

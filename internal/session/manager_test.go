@@ -3,6 +3,7 @@ package session_test
 import (
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -379,15 +380,22 @@ func TestARequestThatNamesAnAnswer(t *testing.T) {
 	m := session.New(newClock().now)
 	id := said("a")
 	first := turn(m, id, "x")
-	m.Answered(id, first.Key, "resp_1", "")
+	owed := []session.Owed{{ID: "c1", Name: "load_tools", Result: "y is there now"}}
+	m.Answered(id, first.Key, session.Answer{ID: "resp_1", Owed: owed})
+	if f := m.Find(id); f.Owed != nil {
+		t.Errorf("a request with its whole history owes %+v", f.Owed)
+	}
 	next := said("b")
 	next.Previous = "resp_1"
+	if f := m.Find(next); !reflect.DeepEqual(f.Owed, owed) {
+		t.Errorf("the next request owes %+v", f.Owed)
+	}
 	second := turn(m, next, "x", "y")
 	if second.State.Session != first.State.Session || second.State.Turn != 2 || !slices.Equal(listed(second.State), []string{"x"}) {
 		t.Fatalf("the next turn is %+v", second)
 	}
-	m.Answered(next, second.Key, "resp_2", "")
-	if f := m.Find(next); !f.Same || f.Key != second.Key {
+	m.Answered(next, second.Key, session.Answer{ID: "resp_2", Last: ""})
+	if f := m.Find(next); !f.Same || f.Key != second.Key || !reflect.DeepEqual(f.Owed, owed) {
 		t.Errorf("a retry is %+v", f)
 	}
 	result := said()
@@ -422,7 +430,7 @@ func TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest(t *testing.T) {
 	s.Notes = []session.Note{{Text: "more", Tools: []string{"y"}}}
 	s.Hidden = []session.Hidden{{Said: "hm"}}
 	m.Commit(f.Key, s)
-	m.Answered(id, f.Key, "resp_1", "")
+	m.Answered(id, f.Key, session.Answer{ID: "resp_1", Last: ""})
 	next, result := said("yes"), said()
 	next.Previous, result.Previous = "resp_1", "resp_1"
 	for _, id := range []session.Identity{next, result} {
@@ -436,13 +444,13 @@ func TestAnAnswerIsKeptUnderAnotherID(t *testing.T) {
 	m := session.New(newClock().now)
 	id, other, model := said("a"), said("a"), said("b")
 	other.Agent, model.Model = "other", "another"
-	m.Answered(id, "a turn", "resp_1", "resp_3")
-	m.Answered(id, "a turn", "resp_4", "resp_4")
-	m.Answered(id, "a turn", "", "resp_5")
-	m.Answered(id, "a turn", "resp_6", "")
-	m.Answered(id, "a turn", "resp_7", strings.Repeat("x", 2<<10))
+	m.Answered(id, "a turn", session.Answer{ID: "resp_1", Last: "resp_3"})
+	m.Answered(id, "a turn", session.Answer{ID: "resp_4", Last: "resp_4"})
+	m.Answered(id, "a turn", session.Answer{ID: "", Last: "resp_5"})
+	m.Answered(id, "a turn", session.Answer{ID: "resp_6", Last: ""})
+	m.Answered(id, "a turn", session.Answer{ID: "resp_7", Last: strings.Repeat("x", 2<<10)})
 	long := strings.Repeat("l", 300)
-	m.Answered(id, "a turn", long, long+"2")
+	m.Answered(id, "a turn", session.Answer{ID: long, Last: long + "2"})
 	for _, c := range []struct {
 		id           session.Identity
 		answer, want string
@@ -455,9 +463,23 @@ func TestAnAnswerIsKeptUnderAnotherID(t *testing.T) {
 		}
 	}
 	for i := range 5000 {
-		m.Answered(id, "a turn", fmt.Sprint("r", i), "last")
+		m.Answered(id, "a turn", session.Answer{ID: fmt.Sprint("r", i), Last: "last"})
 	}
 	if m.Kept(id, "resp_1") != "" || m.Kept(id, "r4999") != "last" {
 		t.Error("what is remembered is not bounded, or not the newest")
+	}
+}
+
+// A request that its client has given up may be committed when the next one is already: WroteRequest is told by a goroutine of the transport.
+func TestALateCommitTakesNothingBack(t *testing.T) {
+	m := session.New(newClock().now)
+	f := m.Find(said("a"))
+	older, newer := f.State, f.State
+	older.Serial, newer.Serial = 1, 2
+	older.List, newer.List = []session.Visible{{Name: "x"}}, []session.Visible{{Name: "x"}, {Name: "y"}}
+	m.Commit(f.Key, newer)
+	m.Commit(f.Key, older)
+	if s, _ := m.Get(f.State.Session); !slices.Equal(listed(s), []string{"x", "y"}) {
+		t.Errorf("the turn has %q", listed(s))
 	}
 }

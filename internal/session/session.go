@@ -40,6 +40,14 @@ type Answer struct {
 	Root string `json:"root"`           // of the app and model, opaque
 	ID   string `json:"id"`             // that the client has of it, Short
 	Last string `json:"last,omitempty"` // that the engine keeps it under; "": the same
+	Owed []Owed `json:"owed,omitempty"`
+}
+
+// Owed is the result of a call of one of our tools that stood beside calls of the app's: the engine has kept the call, and gets the result with theirs.
+type Owed struct {
+	ID     string `json:"id"` // of the call
+	Name   string `json:"name"`
+	Result string `json:"result"`
 }
 
 // maxAnswers is how many answers of one turn are kept: a turn with calls has one to each request.
@@ -60,6 +68,7 @@ type State struct {
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
 	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from, comparable within one process only; zero where an earlier one made it
 	Body     catalog.Hash `json:"-"`                  // of the request that began the turn
+	Serial   uint64       `json:"-"`                  // of the request whose plan made it, rising within one process
 	Policy   string       `json:"policy,omitempty"`   // names the settings that the list was made under
 	Fallback string       `json:"fallback,omitempty"` // why everything was visible, "" where a list was made
 

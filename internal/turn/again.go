@@ -268,9 +268,8 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	}
 	if plan.draft != nil {
 		id := plan.draft.request.Identity
-		p.Sessions.Answered(id, plan.key, o.ID, o.Last)
+		p.Sessions.Answered(id, plan.key, session.Answer{ID: o.ID, Last: o.Last, Owed: p.unanswered(plan, o.Held)})
 	}
-	p.unanswered(plan, o.Held)
 }
 
 func bridgedNames(calls []chat.Call) (names []string) {
@@ -338,20 +337,23 @@ func (p *Planner) written(plan *Plan, names []string) {
 	}
 }
 
-// unanswered makes what our tools were asked for beside real calls visible from the next request on.
-func (p *Planner) unanswered(plan *Plan, held []chat.HiddenCall) {
-	if len(held) == 0 || plan.draft == nil || p.know(plan.draft) != nil {
-		return
+// unanswered makes what our tools were asked for beside real calls visible from the next request on, and returns the calls' results, for an engine that keeps its answers.
+func (p *Planner) unanswered(plan *Plan, held []chat.HiddenCall) (owed []session.Owed) {
+	if len(held) == 0 || p.know(plan.draft) != nil {
+		return nil
 	}
 	loader := plan.draft.snapshot.Loader()
 	for _, call := range held {
+		wanted := ask(loader, call)
+		named := wanted.load.Named
+		owed = append(owed, session.Owed{ID: call.ID, Name: call.Name, Result: wanted.answer(named, nil, wanted.load.Names()[len(named):])})
 		if call.Name == hatch.CallTool { // it names no tool
 			continue
 		}
-		l := ask(loader, call).load
-		p.Sessions.Load(plan.key, l.Named)
-		p.recordLoad(plan, l.Bundle)
+		p.Sessions.Load(plan.key, named)
+		p.recordLoad(plan, wanted.load.Bundle)
 	}
+	return owed
 }
 
 // recordLoad tells the recorder of one call of our tools.

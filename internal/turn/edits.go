@@ -18,6 +18,16 @@ func (d *draft) edits(s session.State) chat.Edits {
 			e.Own = append(e.Own, chat.OwnTool{Name: o.Name, Description: o.Description, Schema: []byte(o.Schema), After: ownPlace(s)})
 		}
 	}
+	if owed := d.found.Owed; len(owed) > 0 {
+		turn := chat.HiddenTurn{Kept: true} // behind the results of the app's own calls
+		for turn.At < len(d.request.Chat.Messages) && d.request.Chat.Messages[turn.At].Role == chat.RoleTool {
+			turn.At++
+		}
+		for _, o := range owed {
+			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: o.ID, Name: o.Name, Result: o.Result})
+		}
+		e.Hidden = append(e.Hidden, turn)
+	}
 	d.hiddenEdits(s, &e)
 	for _, n := range s.Notes {
 		if at, ok := d.locate(n.Anchor); ok {

@@ -114,7 +114,7 @@ func names(cat *catalog.Catalog, ids []catalog.ID) []string {
 func (p *Planner) plan(d *draft) *Plan {
 	state := d.found.State
 	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", p.under
-	state.Core = slices.Clone(d.core)
+	state.Core, state.Serial = slices.Clone(d.core), p.serial.Add(1)
 	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -75,6 +76,7 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
+	serial *atomic.Uint64                             // of the newest plan
 	under  string                                     // names the policy
 	seeds  [2]maphash.Seed                            // of tools arrays' hashes
 	arrays *lru.Cache[string, func(name string) bool] // by turn: which names its array had, for outcomes that are told later
@@ -98,7 +100,7 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 		parts.Prefix = noPrefix{}
 	}
 	arrays, _ := lru.New[string, func(string) bool](maxOutcomes) // fails for sizes below 1 only
-	return &Planner{Parts: parts, policy: policy, under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
+	return &Planner{Parts: parts, policy: policy, serial: new(atomic.Uint64), under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
 }
 
 // Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
