@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"toolbelt/internal/slip"
 )
 
 // maxNear is how many names a suggestion holds.
@@ -19,9 +21,10 @@ func near(name string, known []string) []string {
 	}
 	var slips, parts []candidate
 	folded := fold(name)
+	limit := min(3, max(1, len(folded)/3))
 	for _, k := range known {
 		other := fold(k)
-		if d := distance(folded, other); d <= min(3, max(1, len(folded)/3)) {
+		if d := slip.Distance(folded, other, limit); d <= limit {
 			slips = append(slips, candidate{k, d})
 		} else if len(folded) >= 3 && strings.Contains(other, folded) {
 			parts = append(parts, candidate{k, len(other)})
@@ -43,30 +46,6 @@ func near(name string, known []string) []string {
 // fold is a name as it is compared: at most 200 bytes, in lower case, with one kind of dash.
 func fold(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name[:min(len(name), 200)]), "_", "-")
-}
-
-// distance is how many bytes must be put in, taken out or replaced to make b of a, two neighbours that changed places counting one.
-func distance(a, b string) int {
-	before, above := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(above[j]+cost, above[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, above = above, row
-	}
-	return above[len(b)]
 }
 
 // meant asks "; did you mean a or b?" for the names near to name; "" where there is none. spell writes a name as it is typed.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"toolbelt/catalog"
+	"toolbelt/internal/slip"
 )
 
 // folded is a name without what people and models write differently: case, and everything that is no letter or digit. Bytes outside
@@ -175,7 +176,7 @@ func scanNames(query string, n int, name func(int) string) scan {
 		// Two texts at distance k share all but 2k of the longer one's pairs (the q-gram lemma of Ukkonen, 1992).
 		if k := min(best, slips(len(p.text))); k > 0 && max(length, len(p.text))-1-2*k <= hits && abs(length-len(p.text)) <= k && measured < maxMeasured {
 			measured++
-			s.slip(i, distance(p.text, folded(other), k), &best)
+			s.slip(i, slip.Distance(p.text, folded(other), k), &best)
 		}
 		if len(words) > 0 && hits >= wordPairs && len(s.worded) <= maxEqual && worded < maxMeasured {
 			worded++
@@ -245,40 +246,6 @@ func singular(word string) string {
 		return word[:n-1]
 	}
 	return word
-}
-
-// distance is the number of insertions, deletions, replacements and swaps of neighbours that lead from a to b (optimal string
-// alignment), or limit+1 where it is more than limit. Cost: len(a)·limit.
-func distance(a, b string, limit int) int {
-	if abs(len(a)-len(b)) > limit {
-		return limit + 1
-	}
-	width := len(b) + 1
-	var rows [3][maxNameBytes + 2]int
-	for j := range width {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row, above, before := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
-		row[0] = i
-		least := i
-		for j := 1; j < width; j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d := min(above[j]+1, row[j-1]+1, above[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d = min(d, before[j-2]+1)
-			}
-			row[j] = d
-			least = min(least, d)
-		}
-		if least > limit {
-			return limit + 1
-		}
-	}
-	return min(rows[len(a)%3][len(b)], limit+1)
 }
 
 func abs(x int) int { return max(x, -x) }

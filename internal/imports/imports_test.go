@@ -36,6 +36,7 @@ func rules() map[string]rule {
 		"catalog":            {},
 		"internal/behind":    {},
 		"internal/hop":       {},
+		"internal/slip":      {},
 		"embed":              {may: []string{"catalog"}},
 		"selector":           {may: nouns},
 		"bundles":            {may: []string{"catalog"}},
@@ -48,7 +49,7 @@ func rules() map[string]rule {
 		"internal/chat":      {may: []string{"catalog", "kvcache"}},
 		"internal/admission": {may: []string{"catalog", "selector", "internal/session"}},
 		"internal/learn":     {may: append([]string{"selector", "internal/behind"}, nouns...)},
-		"internal/hatch":     {may: []string{"bundles", "catalog"}},
+		"internal/hatch":     {may: []string{"bundles", "catalog", "internal/slip"}},
 		"internal/engine":    {may: []string{"catalog", "kvcache"}},
 		"internal/turn":      {may: turning, tests: []string{"internal/ingest"}},
 
@@ -85,7 +86,7 @@ func testPackages() map[string]rule {
 
 // everything is what the command wires together.
 func everything() []string {
-	return append([]string{"config", "eval", "skills/runs", "skills/skillmd", "skills/synth", "internal/ahead", "internal/engine", "internal/hop", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/sqlite", "internal/telemetry"}, serving...)
+	return append([]string{"config", "eval", "skills/runs", "skills/skillmd", "skills/synth", "internal/ahead", "internal/engine", "internal/hop", "internal/ingest", "internal/loaderlog", "internal/proxy", "internal/sidecar", "internal/slip", "internal/sqlite", "internal/telemetry"}, serving...)
 }
 
 // file is what one Go file imports of this module.
