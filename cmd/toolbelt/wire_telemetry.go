@@ -19,13 +19,10 @@ func linesOf(cfg config.Config, loader io.Writer) *loaderlog.Logger {
 	return loaderlog.New(loader, time.Now)
 }
 
-// accountOf is what a plan comes to, in telemetry's words.
-func accountOf(p *turn.Plan) telemetry.Account { return telemetry.Account(p.Account()) }
-
 // recorder tells the log, the metrics and the report's store what is decided, and makes the metrics. counts are the proxy's, asked for once there is one.
 func (w *wiring) recorder(counts func() proxy.Counts) turn.Recorder {
 	policy := policyOf(w.cfg)
-	cfg := telemetry.Config{Mode: telemetry.On, Account: accountOf, Names: w.cfg.Selection.Learn, Log: w.log}
+	cfg := telemetry.Config{Mode: telemetry.On, Account: (*turn.Plan).Account, Names: w.cfg.Selection.Learn, Log: w.log}
 	if policy.Shadow {
 		cfg.Mode = telemetry.Shadow
 	}

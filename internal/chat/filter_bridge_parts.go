@@ -33,17 +33,25 @@ func (f *Filter) finishParts(dst []byte) []byte {
 	return dst
 }
 
-// sendBridged sends a bridged call as one, but for its end, if it is the client's.
-func (f *Filter) sendBridged(dst []byte, p *part) []byte {
-	fate := &f.round.fates[p.call]
+// openBridged gives a bridged call its place among the client's parts, and reports whether it is the client's.
+func (f *Filter) openBridged(p *part, fate *fate) bool {
 	f.cross(fate)
 	if fate.kind == held {
-		return dst
+		return false
 	}
 	f.pass()
 	f.round.substance, fate.sealed = true, true
 	f.place(p, noIndex)
 	p.open = true
+	return true
+}
+
+// sendBridged sends a bridged call as one, but for its end, if it is the client's.
+func (f *Filter) sendBridged(dst []byte, p *part) []byte {
+	fate := &f.round.fates[p.call]
+	if !f.openBridged(p, fate) {
+		return dst
+	}
 	e := readAnthropic(p.begins, skipSpace(p.begins, 0))
 	ed := editor{b: p.begins}
 	ed.renumberAs(e.index, p.index)
@@ -60,14 +68,9 @@ func (f *Filter) sendBridged(dst []byte, p *part) []byte {
 // sendBridgedItem is sendBridged for an item. item, in b, is the whole one, or the one that began it.
 func (f *Filter) sendBridgedItem(dst []byte, p *part, b []byte, item span) []byte {
 	fate := &f.round.fates[p.call]
-	f.cross(fate)
-	if fate.kind == held {
+	if !f.openBridged(p, fate) {
 		return dst
 	}
-	f.pass()
-	f.round.substance, fate.sealed = true, true
-	f.place(p, noIndex)
-	p.open = true
 	arguments := appendQuoted(nil, fate.arguments)
 	dst = f.appendItemEvent(dst, "response.output_item.added", p, `"item":`, fate.item(b, item, nil, "in_progress"))
 	dst = f.appendItemEvent(dst, "response.function_call_arguments.delta", p, `"delta":`, arguments)

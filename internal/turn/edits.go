@@ -18,16 +18,7 @@ func (d *draft) edits(s session.State) chat.Edits {
 			e.Own = append(e.Own, chat.OwnTool{Name: o.Name, Description: o.Description, Schema: []byte(o.Schema), After: ownPlace(s)})
 		}
 	}
-	if owed := d.found.Owed; len(owed) > 0 {
-		turn := chat.HiddenTurn{Kept: true} // behind the results of the app's own calls
-		for turn.At < len(d.request.Chat.Messages) && d.request.Chat.Messages[turn.At].Role == chat.RoleTool {
-			turn.At++
-		}
-		for _, o := range owed {
-			turn.Calls = append(turn.Calls, chat.HiddenCall{ID: o.ID, Name: o.Name, Result: o.Result})
-		}
-		e.Hidden = append(e.Hidden, turn)
-	}
+	d.owedEdits(&e)
 	d.hiddenEdits(s, &e)
 	for _, n := range s.Notes {
 		if at, ok := d.locate(n.Anchor); ok {
@@ -38,6 +29,21 @@ func (d *draft) edits(s session.State) chat.Edits {
 		d.bridgeEdits(s, &e)
 	}
 	return e
+}
+
+// owedEdits puts in the results of calls of ours that the engine has kept, behind those of the app's own calls.
+func (d *draft) owedEdits(e *chat.Edits) {
+	if len(d.found.Owed) == 0 {
+		return
+	}
+	messages, turn := d.request.Chat.Messages, chat.HiddenTurn{Kept: true}
+	for turn.At < len(messages) && messages[turn.At].Role == chat.RoleTool {
+		turn.At++
+	}
+	for _, o := range d.found.Owed {
+		turn.Calls = append(turn.Calls, chat.HiddenCall{ID: o.ID, Name: o.Name, Result: o.Result})
+	}
+	e.Hidden = append(e.Hidden, turn)
 }
 
 // hiddenEdits puts hidden turns back, with what the model said before their calls. Where the app's next answer begins with that, it is cut there; where the app has kept
