@@ -71,7 +71,7 @@ func (d door) knows(r *http.Request) bool {
 	name := hostname(r.Host)
 	if addr, err := netip.ParseAddr(name); err == nil {
 		addr = addr.WithZone("").Unmap()
-		return addr.IsLoopback() || addr.IsUnspecified() || addr == localAddr(r).Addr().WithZone("").Unmap() || d.hosts[name] || isInterface(addr)
+		return addr == localAddr(r).Addr().WithZone("").Unmap() || d.hosts[name] || isOwnAddress(addr)
 	}
 	if name == "localhost" || d.hosts[name] {
 		return true
@@ -79,24 +79,6 @@ func (d door) knows(r *http.Request) bool {
 	for _, domain := range append([]string{".localhost", ".local", ".internal"}, d.domains...) {
 		if strings.HasSuffix(name, domain) && len(name) > len(domain) {
 			return true
-		}
-	}
-	return false
-}
-
-// isInterface reports whether an address is one of this machine's at this moment: a machine changes networks, and a forwarded connection comes in on
-// another address than the client wrote. A page can rename itself to an address by its name alone, so the address itself is no danger. It asks the
-// system, about 0.1 ms, for addresses that are not known otherwise.
-func isInterface(addr netip.Addr) bool {
-	interfaces, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	for _, i := range interfaces {
-		if ip, ok := i.(*net.IPNet); ok {
-			if own, ok := netip.AddrFromSlice(ip.IP); ok && own.Unmap() == addr {
-				return true
-			}
 		}
 	}
 	return false
