@@ -42,14 +42,18 @@ func (b *Belief) Answered(p Prompt, u Answer) Verdict {
 	v.Truncated = Truncated(context, 0, v.Expected.Prompt, u.PromptTokens)
 	session, known := b.sessions.Get(sessionKey(p))
 	if u.PromptTokens > 0 && !v.Truncated && len(s) < maxPieces {
-		m.calibrate(session, whole, u.PromptTokens)
+		m.calibrate(session, s, whole, u.PromptTokens)
 		if known {
-			session.amounts, session.tokens = whole, u.PromptTokens
+			session.pieces, session.amounts, session.tokens = nil, whole, u.PromptTokens
+			if len(s) <= maxCompared {
+				session.pieces = s
+			}
 		}
 	}
 	m.learnContext(p.Context, u.PromptTokens, v.Truncated)
 	v.judge(u, &m.pace)
 	if v.Evaluated > 0 && v.Expected.Evaluated > 0 && !v.Truncated {
+		m.seenAlone(on, v.Evaluated)
 		b.judged++
 		if v.Contradicted {
 			b.contradicted++
@@ -122,18 +126,26 @@ func (m *model) learn(asked, context int) {
 	m.learned[asked] = context
 }
 
-func (m *model) calibrate(last *answered, whole amounts, tokens int) {
+// calibrate takes what the engine counted for a prompt, last being what it counted before in this session, if anything.
+func (m *model) calibrate(last *answered, s []Piece, whole amounts, tokens int) {
 	if last == nil || last.tokens == 0 {
 		m.meter.learn(whole, float64(tokens), float64(tokens))
+		if len(s) <= maxCompared {
+			m.sizes().learn(s, nil, float64(tokens)-m.sizes().head())
+		}
 		return
 	}
-	difference := whole.minus(last.amounts)
+	changed := whole.minus(last.amounts)
 	moved := 0.0
-	for i, x := range difference {
+	for i, x := range changed {
 		moved += math.Abs(x * m.meter.weights[i])
 	}
 	if moved >= 8 {
-		m.meter.learn(difference, float64(tokens-last.tokens), moved)
+		m.meter.learn(changed, float64(tokens-last.tokens), moved)
+	}
+	if last.pieces != nil {
+		more, less := difference(s, last.pieces)
+		m.sizes().learn(more, less, float64(tokens-last.tokens))
 	}
 }
 
@@ -153,7 +165,7 @@ func (v *Verdict) judge(u Answer, pace *pace) {
 	} else if expected > 0 && !v.Truncated {
 		less, more := min(expected, v.Evaluated), max(expected, v.Evaluated)
 		if v.Estimated { // a pace is not exact
-			v.Contradicted = more > 4*less && more-less > 256
+			v.Contradicted = more > 4*less && more-less > clearly
 		} else {
 			v.Contradicted = more-less > 64+less/4
 		}

@@ -3,31 +3,38 @@ package kvcache
 import "math"
 
 // amounts is what of a prompt costs tokens: the features of the meter.
-type amounts [6]float64
+type amounts [7]float64
 
 // The places in amounts.
 const (
 	head       = iota // 1 in a whole prompt: what the template begins and ends with
 	textBytes         // of messages and system texts
 	textSigns         // of those bytes
+	textCalls         // each with its marks
 	textPieces        // each with the template's marks around it
-	toolBytes         //
-	toolPieces        //
+	toolBytes         // of definitions, in the array or in a message
+	toolPieces        // of the array
 )
 
 func amountsOf(s []Piece) amounts {
 	var a amounts
 	for _, piece := range s {
-		if piece.Role == Tool {
-			a[toolBytes] += float64(piece.Bytes)
-			a[toolPieces]++
-		} else {
-			a[textBytes] += float64(piece.Bytes)
-			a[textSigns] += float64(piece.Signs)
-			a[textPieces]++
-		}
+		a.add(&piece)
 	}
 	return a
+}
+
+func (a *amounts) add(piece *Piece) {
+	if piece.Role == Tool {
+		a[toolBytes] += float64(piece.Bytes)
+		a[toolPieces]++
+		return
+	}
+	a[textBytes] += float64(piece.Bytes)
+	a[textSigns] += float64(piece.Signs)
+	a[textCalls] += float64(piece.Calls)
+	a[toolBytes] += float64(piece.Tools)
+	a[textPieces]++
 }
 
 func (a amounts) minus(b amounts) amounts {
@@ -51,9 +58,9 @@ type Rates struct {
 	Answers int // that it was learned from
 }
 
-// usual are the rates before anything was learned: five letters or two signs a token in text, four bytes in definitions, and some tokens around each message.
+// usual are the rates before anything was learned: five letters or two signs a token in text, four bytes in definitions, and some tokens around each of them and around a call.
 func usual() amounts {
-	return amounts{head: 12, textBytes: 0.2, textSigns: 0.35, textPieces: 5, toolBytes: 0.25}
+	return amounts{head: 12, textBytes: 0.2, textSigns: 0.35, textCalls: 20, textPieces: 5, toolBytes: 0.25, toolPieces: 5}
 }
 
 // UsualRates are those of a model of which nothing was learned.
@@ -92,7 +99,7 @@ const forgetting = 0.99
 
 // doubt is the standard deviation of each rate before anything was learned.
 func doubt() amounts {
-	return amounts{head: 15, textBytes: 0.06, textSigns: 0.25, textPieces: 3, toolBytes: 0.08, toolPieces: 10}
+	return amounts{head: 15, textBytes: 0.06, textSigns: 0.25, textCalls: 15, textPieces: 3, toolBytes: 0.08, toolPieces: 10}
 }
 
 func newMeter() *meter {
@@ -135,8 +142,8 @@ func (m *meter) learn(x amounts, tokens, moved float64) {
 
 // limits are what no rate of a real model is below or above.
 func limits() (low, high amounts) {
-	return amounts{head: 0, textBytes: 0.05, textSigns: 0, textPieces: 0, toolBytes: 0.05, toolPieces: -20},
-		amounts{head: 1000, textBytes: 1, textSigns: 1, textPieces: 50, toolBytes: 2, toolPieces: 100}
+	return amounts{head: 0, textBytes: 0.05, textSigns: 0, textCalls: 0, textPieces: 0, toolBytes: 0.05, toolPieces: -20},
+		amounts{head: 1000, textBytes: 1, textSigns: 1, textCalls: 100, textPieces: 50, toolBytes: 2, toolPieces: 100}
 }
 
 // bound keeps each rate's variance within what it began with: forgetting would let it grow without end while nothing new is said of it.

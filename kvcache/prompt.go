@@ -25,7 +25,9 @@ const (
 type Piece struct {
 	Hash  uint64
 	Bytes int
-	Signs int  // of the bytes, those that are digits, punctuation or not ASCII: they cost more tokens than letters do
+	Signs int  // of a message's bytes, those that are digits, punctuation or not ASCII: they cost more tokens than letters do; of a tool nobody asks for them
+	Calls int  // of tools, in a message of the assistant: templates put marks and field names around each
+	Tools int  // bytes of definitions that stand in a message, not counted in Bytes and Signs
 	Role  Role // of a message; in Prompt.Tools it is ignored
 }
 
@@ -75,6 +77,10 @@ type Expected struct {
 	// Lost says why nothing of what the session sent before is held, in a few words, and is "" where something is. Kept may still be above 0: what this
 	// conversation shares with the one that the engine holds.
 	Lost string
+
+	// Alone is true where Lost is OtherRequest and answers have shown that this engine holds one conversation at a time: then it is certain that what was lost has to be
+	// read again. Other engines, or other settings, have room for several.
+	Alone bool
 }
 
 // The values of Expected.Lost.

@@ -69,7 +69,7 @@ type holding struct {
 }
 
 // holds compares what the slot holds with what is to be read.
-func (h *slot) holds(p Prompt, s []Piece, f Facts, at time.Time, r Rates) holding {
+func (h *slot) holds(p Prompt, s []Piece, f Facts, at time.Time, z *sizes) holding {
 	switch {
 	case h.lost != "":
 		return holding{tail: -1, lost: h.lost}
@@ -80,35 +80,32 @@ func (h *slot) holds(p Prompt, s []Piece, f Facts, at time.Time, r Rates) holdin
 	case h.model != canonical(p.Model): // another template
 		return holding{tail: -1, lost: OtherRequest}
 	}
-	n := 0
-	for n < len(s) && n < len(h.pieces) && s[n] == h.pieces[n] {
-		n++
-	}
+	n := common(s, h.pieces)
 	if n == 0 && len(s) > 0 {
 		return holding{tail: -1, lost: Changed}
 	}
-	mine := amountsOf(h.pieces)
-	mine[head] = 1
-	total := math.Max(1, r.weights.dot(mine)) // as estimated
-	scale := 1.0
-	if h.prompt > 0 {
-		scale = math.Max(0.5, math.Min(2, float64(h.prompt)/total))
-	}
-	if n < len(h.pieces) { // the sequence leaves what is held
-		if f.Sliding && total*scale+float64(h.reply) > float64(f.Window) {
-			return holding{tail: -1, lost: Rewound}
+	same, rest := z.sum(s[:n]), z.sum(h.pieces[n:])
+	total := math.Max(1, z.head()+same.tokens+rest.tokens) // as estimated
+	if n == len(h.pieces) {
+		if h.prompt > 0 {
+			total = float64(h.prompt)
 		}
-		common := amountsOf(s[:n])
-		return holding{pieces: n, kept: r.weights.dot(common) * scale, tail: -1}
+		return h.follow(s, n, total, f, z)
 	}
-	if h.prompt > 0 {
-		total = float64(h.prompt)
+	kept := same.tokens
+	if h.prompt > 0 { // what the engine counted: the estimate is off by the part that is less sure
+		off := math.Max(-total/2, math.Min(total, float64(h.prompt)-total))
+		kept += off * same.variance / (same.variance + rest.variance)
+		total += off
 	}
-	return h.follow(s, n, total, f, r)
+	if f.Sliding && total+float64(h.reply) > float64(f.Window) {
+		return holding{tail: -1, lost: Rewound}
+	}
+	return holding{pieces: n, kept: kept, tail: -1} // the sequence leaves what is held
 }
 
 // follow is holds for a sequence that begins with all of the held prompt, of so many tokens: does it have the answer, too?
-func (h *slot) follow(s []Piece, n int, prompt float64, f Facts, r Rates) holding {
+func (h *slot) follow(s []Piece, n int, prompt float64, f Facts, z *sizes) holding {
 	rest := s[n:]
 	switch {
 	case len(rest) == 0: // the same prompt once more
@@ -117,19 +114,19 @@ func (h *slot) follow(s []Piece, n int, prompt float64, f Facts, r Rates) holdin
 		}
 		return holding{pieces: n, kept: prompt - 1, tail: 1}
 	case h.replied && rest[0].Role == Assistant:
-		said := r.tokens(amountsOf(rest[:1]))
+		said := atLeast(0, z.of(&rest[0]).tokens)
 		if h.echoes(said) {
 			reply := float64(h.reply)
 			if h.reply == 0 {
 				reply = float64(said)
 			}
-			return holding{pieces: n + 1, kept: prompt + reply, tail: math.Max(1, r.weights.dot(amountsOf(rest[1:])))}
+			return holding{pieces: n + 1, kept: prompt + reply, tail: math.Max(1, z.sum(rest[1:]).tokens)}
 		}
 	}
 	if f.Sliding && h.replied && prompt+float64(h.reply) > float64(f.Window) {
 		return holding{tail: -1, lost: Rewound}
 	}
-	return holding{pieces: n, kept: prompt, tail: math.Max(1, r.weights.dot(amountsOf(rest)))}
+	return holding{pieces: n, kept: prompt, tail: math.Max(1, z.sum(rest).tokens)}
 }
 
 // echoes reports whether a message of the model, of about so many tokens, is the answer that was given, of which only the length is known: clients leave

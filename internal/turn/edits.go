@@ -305,8 +305,7 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 		for _, a := range e.Append {
 			if a.Message == i {
 				one.Hash ^= hashOf([]byte(a.Text))
-				one.Bytes += len(a.Text)
-				one.Signs += kvcache.Signs([]byte(a.Text))
+				one.Tools += len(a.Text)
 			}
 		}
 		for _, c := range e.Cut {

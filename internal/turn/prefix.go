@@ -72,7 +72,11 @@ func keepAlive(raw string) time.Duration {
 }
 
 func piece(content []byte, role kvcache.Role) kvcache.Piece {
-	return kvcache.Piece{Hash: hashOf(content), Bytes: len(content), Signs: kvcache.Signs(content), Role: role}
+	p := kvcache.Piece{Hash: hashOf(content), Bytes: len(content), Role: role}
+	if role != kvcache.Tool { // a tool's bytes say what it costs
+		p.Signs = kvcache.Signs(content)
+	}
+	return p
 }
 
 func hashOf(content []byte) uint64 { return maphash.Bytes(pieceSeed, content) }
@@ -90,5 +94,5 @@ func messagePiece(m chat.Message) kvcache.Piece {
 	case chat.RoleTool:
 		role = kvcache.Result
 	}
-	return kvcache.Piece{Hash: binary.LittleEndian.Uint64(m.Hash[:]), Bytes: m.Bytes, Signs: m.Signs, Role: role}
+	return kvcache.Piece{Hash: binary.LittleEndian.Uint64(m.Hash[:]), Bytes: m.Bytes, Signs: m.Signs, Calls: len(m.Calls), Role: role}
 }
