@@ -134,12 +134,12 @@ type Mate struct {
 }
 
 // Expand returns the mates of the openers, best first: each at the score of its best opener less discount, and only where that
-// still reaches floor. Openers themselves are never mates; equal scores keep the order of openers, then of members. Cost: linear in the members.
+// still reaches floor. The openers are of the set's catalog, and themselves are never mates; equal scores keep the order of openers, then of members. Cost: linear in the members.
 func (s *Set) Expand(openers []Opener, discount, floor float64) []Mate {
 	if s == nil {
 		return nil
 	}
-	seen := map[catalog.ID]bool{}
+	seen := make([]bool, len(s.of)) // by id
 	for _, o := range openers {
 		seen[o.ID] = true
 	}

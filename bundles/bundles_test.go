@@ -1,6 +1,8 @@
 package bundles_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,6 +93,47 @@ func TestExpand(t *testing.T) {
 	}
 	if got := open(map[string]float64{"mail__send": 4.9}, "mail__send"); got != nil {
 		t.Errorf("a match that the discount takes under the floor brought %q", got)
+	}
+}
+
+// Expand over any bundles and openers gives what the plain way does: each opener in order of its score, each of its bundles, each member that was not there.
+func TestExpandAgainstThePlainWay(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for range 300 {
+		var names []string
+		for i := range 3 + rng.IntN(12) {
+			names = append(names, fmt.Sprintf("tool_%d", i))
+		}
+		cat := catalogOf(names...)
+		var list []bundles.Bundle
+		for i := range rng.IntN(4) {
+			b := bundles.Bundle{Name: fmt.Sprint("bundle ", i)}
+			for _, at := range rng.Perm(len(names))[:2+rng.IntN(len(names)-2)] {
+				b.Members = append(b.Members, names[at])
+			}
+			list = append(list, b)
+		}
+		var openers []bundles.Opener
+		var there []catalog.ID
+		for _, at := range rng.Perm(len(names))[:rng.IntN(len(names))] {
+			openers = append(openers, bundles.Opener{ID: catalog.ID(at), Score: float64(10 - len(openers))})
+			there = append(there, catalog.ID(at))
+		}
+		var want []bundles.Mate
+		for _, o := range openers {
+			for _, b := range list {
+				for _, member := range b.Members {
+					id, _ := cat.Lookup(member)
+					if o.Score-2 >= 5 && slices.Contains(b.Members, cat.Tool(o.ID).Name) && !slices.Contains(there, id) {
+						there, want = append(there, id), append(want, bundles.Mate{ID: id, Score: o.Score - 2})
+					}
+				}
+			}
+		}
+		rng.Shuffle(len(openers), func(i, j int) { openers[i], openers[j] = openers[j], openers[i] })
+		if got := bundles.NewSet(cat, list).Expand(openers, 2, 5); !slices.Equal(got, want) {
+			t.Fatalf("of %+v, %+v bring %+v, want %+v", list, openers, got, want)
+		}
 	}
 }
 

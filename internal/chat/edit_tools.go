@@ -19,7 +19,14 @@ func (p *patch) tools(body []byte, r *Request, order []string, own []OwnTool) er
 	}
 	own = slices.Clone(own)
 	slices.SortStableFunc(own, func(a, b OwnTool) int { return max(0, min(a.After, len(after))) - max(0, min(b.After, len(after))) })
-	array := []byte{'['}
+	size := len("[]")
+	for _, i := range kept {
+		size += r.Elements[i].End - r.Elements[i].Start + len(",")
+	}
+	for _, o := range own {
+		size += len(o.Name) + len(o.Description) + len(o.Schema) + ownBytes
+	}
+	array := append(make([]byte, 0, size), '[')
 	put := func(element []byte) {
 		if len(array) > 1 {
 			array = append(array, ',')
@@ -49,6 +56,9 @@ func (p *patch) tools(body []byte, r *Request, order []string, own []OwnTool) er
 	p.replace(span{r.ToolsStart, r.ToolsEnd}, append(array, ']'))
 	return nil
 }
+
+// ownBytes is about what a tool of ours takes in the array beside its texts.
+const ownBytes = 128
 
 // JSON is the tool as the protocol wants it. The error is of kind Invalid, for a schema that is no JSON object.
 func (t OwnTool) JSON(p Protocol) ([]byte, error) {

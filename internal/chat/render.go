@@ -35,13 +35,18 @@ func Render(body []byte, r *Request, order []string) []byte {
 // arrange returns the indexes of the elements in the wanted order, and how many of them the order has given after each
 // of its names.
 func arrange(elements []Element, order []string) (kept, after []int) {
+	marks := MarksOf(order)
 	twins := make(map[string][]int, len(order)) // by key, those that are wanted alone: an array may be far longer than what is kept of it
 	for _, key := range order {
 		twins[key] = nil
 	}
-	for i, e := range elements {
-		if list, wanted := twins[e.Key]; wanted {
-			twins[e.Key] = append(list, i)
+	for i := range elements {
+		key := elements[i].Key
+		if !marks.May(key) {
+			continue
+		}
+		if list, wanted := twins[key]; wanted {
+			twins[key] = append(list, i)
 		}
 	}
 	kept, after = make([]int, 0, len(order)), make([]int, 0, len(order))

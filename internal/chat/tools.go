@@ -80,6 +80,9 @@ func (a *arena) str(s span) string {
 	if !s.isString(a.raw) {
 		return ""
 	}
+	if content := a.text[s.start+1 : s.end-1]; strings.IndexByte(content, '\\') < 0 {
+		return content
+	}
 	return gjson.Parse(a.text[s.start:s.end]).Str
 }
 

@@ -54,12 +54,17 @@ func (p *Plan) Account() Account {
 	}
 	a := Account{App: p.state.App, Model: d.request.Chat.Model, Offered: p.Offered()}
 	sizes := make(map[string]int, len(p.state.List)) // of the visible tools
-	for _, v := range p.state.List {
-		sizes[v.Name] = 0
+	names := make([]string, len(p.state.List))
+	for i, v := range p.state.List {
+		sizes[v.Name], names[i] = 0, v.Name
 	}
+	marks := chat.MarksOf(names)
 	for _, e := range d.request.Chat.Elements {
 		tokens := d.inTokens(e.End - e.Start)
 		a.OfferedTokens += tokens
+		if !marks.May(e.Key) {
+			continue
+		}
 		if _, visible := sizes[e.Key]; visible {
 			sizes[e.Key] = tokens
 		}
