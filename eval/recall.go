@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,12 +16,14 @@ import (
 
 // RecallOptions say what is measured. Valid checks them.
 type RecallOptions struct {
-	Cases     string  // which half: cases.<Cases>.jsonl
-	Ks        []int   // ascending
-	Cap       int     // of the visible list in a replay
-	Baselines bool    // the other methods too
-	Tau       float64 // floor of GAIA's rule, a cosine; 0: its own 0.20
-	Seed      uint64  // of resampling and joining
+	Cases     string   // which half: cases.<Cases>.jsonl
+	Ks        []int    // ascending
+	Cap       int      // of the visible list in a replay
+	Baselines bool     // the other methods too
+	Tau       float64  // floor of GAIA's rule, a cosine; 0: its own 0.20
+	Seed      uint64   // of resampling and joining
+	Misses    int      // to report of each set, with all of the first k; 0: a few, with a few
+	Verdicts  Verdicts // a reader's, on needed tools; nil: none
 
 	Replay  bool
 	History bool // each turn's calls and results stand in the requests after it
@@ -67,6 +70,8 @@ func (o RecallOptions) Valid() error {
 		return invalid("learning from use is not part of this build")
 	case o.Cases == "" || strings.ContainsAny(o.Cases, `/\`):
 		return invalid("the name of the cases is %q: it must be the middle of cases.NAME.jsonl", o.Cases)
+	case o.Misses < 0:
+		return invalid("the number of misses is %d: it must be 1 or more, or 0 for a few", o.Misses)
 	case o.Embedders.First == nil:
 		return invalid("no embedder was given")
 	}
@@ -85,6 +90,7 @@ type RecallRow struct {
 	Intervals Intervals    `json:"intervals"` // 95 %, by resampling conversations
 	Floor     *FloorStats  `json:"floor,omitempty"`
 	Shortfall *Shortfall   `json:"shortfall,omitempty"` // null but for toolbelt
+	Review    *Review      `json:"review,omitempty"`    // null but for toolbelt, with verdicts
 	Misses    []Miss       `json:"misses,omitempty"`
 }
 
@@ -241,7 +247,10 @@ func (m *measuring) rows(ctx context.Context) ([]RecallRow, error) {
 	if err := m.fetchQueries(ctx, m.data.Cases); err != nil {
 		return nil, err
 	}
-	own := &rowOf{row: RecallRow{Method: ByToolbelt, Floor: &FloorStats{}}, ks: m.options.Ks}
+	own := &rowOf{row: RecallRow{Method: ByToolbelt, Floor: &FloorStats{}}, ks: m.options.Ks, misses: m.options.Misses}
+	if m.options.Verdicts != nil {
+		own.review = &review{set: m.data.Name, verdicts: m.options.Verdicts}
+	}
 	list := []*rowOf{own}
 	var others []ranker
 	if m.lookup != nil {
@@ -326,6 +335,9 @@ func (m *measuring) plan(ctx context.Context, planner *turn.Planner, c Case, r t
 	}
 	own.judged = append(own.judged, judge(c, names, m.options.Ks))
 	own.short.count(c, r.Chat, m.bench.snapshot.Index, scores, names, own.ks[len(own.ks)-1])
+	if own.review != nil {
+		own.review.count(c, names, own.ks[len(own.ks)-1])
+	}
 	own.miss(c, r.Chat, names)
 	return nil
 }
@@ -338,10 +350,12 @@ type rowOf struct {
 	times  []float64
 
 	short      *shortfall // nil but for toolbelt
+	review     *review    // the same, and nil without verdicts
+	misses     int        // to be kept, 0 for a few
 	busy, idle []float64  // best matches of the turns that need a tool, and of those that need none
 }
 
-// mostMisses is how many misses a row keeps, and insteadOf how many names each.
+// mostMisses is how many misses a row keeps where nothing else is asked for, and insteadOf how many names each.
 const (
 	mostMisses = 10
 	insteadOf  = 5
@@ -353,7 +367,11 @@ func (r *rowOf) miss(c Case, request *chat.Request, names []string) {
 	if share == 1 {
 		return
 	}
-	miss := Miss{Case: c.ID, Recall: share, Instead: slices.Clone(names[:min(insteadOf, len(names))])}
+	instead := insteadOf
+	if r.misses > 0 {
+		instead = r.ks[len(r.ks)-1]
+	}
+	miss := Miss{Case: c.ID, Recall: share, Instead: slices.Clone(names[:min(instead, len(names))])}
 	if len(request.Users) > 0 {
 		miss.Text = clip(request.Users[len(request.Users)-1], missChars)
 	}
@@ -392,8 +410,11 @@ func (r *rowOf) finish(set string, tools int, seed uint64) RecallRow {
 	if r.short != nil {
 		row.Shortfall = &r.short.Shortfall
 	}
+	if r.review != nil {
+		row.Review = r.review.finish()
+	}
 	slices.SortStableFunc(row.Misses, func(a, b Miss) int { return b.worst() - a.worst() })
-	row.Misses = row.Misses[:min(len(row.Misses), mostMisses)]
+	row.Misses = row.Misses[:min(len(row.Misses), cmp.Or(r.misses, mostMisses))]
 	return row
 }
 

@@ -91,6 +91,9 @@ func (r *RecallReport) replayChart() chart {
 	}
 	var groups []barGroup
 	for _, row := range r.Replay {
+		if row.GivenUp != nil {
+			continue
+		}
 		groups = grouped(groups, row.Set, bar{row.Method, row.VisibleRecall, row.VisibleInterval[0], row.VisibleInterval[1]})
 		if !slices.Contains(c.Key, row.Method) {
 			c.Key = append(c.Key, row.Method)

@@ -111,8 +111,14 @@ func (r *RecallReport) sections() []section {
 	if s := r.shortfallSection(); len(s.rows) > 0 {
 		list = append(list, s)
 	}
+	if s := r.reviewSection(); len(s.rows) > 0 {
+		list = append(list, s)
+	}
 	if len(r.Replay) > 0 {
 		list = append(list, r.replaySection())
+	}
+	if s := r.keepingSection(); len(s.rows) > 0 {
+		list = append(list, s)
 	}
 	if len(r.Scale) > 0 {
 		list = append(list, r.scaleSection())
@@ -177,6 +183,9 @@ func (r *RecallReport) replaySection() section {
 		head: []string{"set", "method", "embedder", "cap", "cases", "visible", "±", "all", "changes", "tools", "tokens", "admitted if none needed", "longest", "evicted", "lost"},
 	}
 	for _, row := range r.Replay {
+		if row.GivenUp != nil { // it has a table of its own
+			continue
+		}
 		none := "–"
 		if row.AdmittedWhenNone != nil {
 			none = fmt.Sprintf("%.2f", *row.AdmittedWhenNone)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"toolbelt/internal/chat"
-	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 	"toolbelt/kvcache"
 )
@@ -32,6 +30,7 @@ type ReplayRow struct {
 
 	VisibleInterval Interval `json:"visible_recall_interval"` // 95 %, by resampling conversations
 	PrefixCost
+	GivenUp *GivenUp `json:"given_up,omitempty"` // null but for the methods that keep less of the list
 }
 
 // PrefixCost is what the changes of the list cost an engine that still holds the turn before's prompt.
@@ -54,12 +53,13 @@ func (m *measuring) replay(ctx context.Context) ([]ReplayRow, error) {
 	if err := m.fetchQueries(ctx, slices.Concat(conversations...)); err != nil {
 		return nil, err
 	}
-	methods, end, err := m.methods(ctx)
+	methods, end, err := m.methods(ctx, later(conversations[first:]))
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	var rows []ReplayRow
+	played := map[string][]judged{}
 	for _, method := range methods {
 		p := playing{measuring: m, method: method, core: m.core(), first: first, row: ReplayRow{
 			Set: m.data.Name, Method: method.name, Embedder: method.embedder, Cap: m.options.Cap, Learned: method.settle != nil,
@@ -67,7 +67,12 @@ func (m *measuring) replay(ctx context.Context) ([]ReplayRow, error) {
 		if err := p.play(ctx, conversations); err != nil {
 			return rows, err
 		}
-		rows = append(rows, p.finish())
+		row := p.finish()
+		if by := method.against; by != "" {
+			row.GivenUp = givenUp(by, played[by], p.judged, m.options.Seed)
+		}
+		played[row.Method] = p.judged
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -95,25 +100,29 @@ type method struct {
 	name, embedder string
 	begin          func(session string) lister
 	settle         func(context.Context) error // after each turn, where it learns; nil where it does not
+	against        string                      // the method, played before, that keeps more of its list; "" where there is no such comparison
 }
 
-// methods are those that are played; end gives up what they hold.
-func (m *measuring) methods(ctx context.Context) (list []method, end func(), err error) {
+// methods are those that are played; end gives up what they hold. later says whether any conversation has a second turn.
+func (m *measuring) methods(ctx context.Context, later bool) (list []method, end func(), err error) {
 	core, all, end := m.core(), m.options.Embedders.name(), func() {}
 	daemon := func(p *turn.Planner) func(string) lister {
 		return func(id string) lister { return &planned{planner: p, session: id} }
 	}
-	plain := method{ByToolbelt, all, daemon(m.bench.planner(m.policy(core), nil)), nil}
+	plain := method{name: ByToolbelt, embedder: all, begin: daemon(m.bench.planner(m.policy(core), nil))}
 	if m.options.Learn {
 		learning, err := m.options.Learning(ctx, m.options.Embedders, m.bench.clock.now)
 		if err != nil {
 			return nil, end, err
 		}
 		end = learning.Close
-		list = append(list, method{ByToolbelt, all, daemon(m.bench.planner(m.policy(core), learning.Learner)), learning.Settle})
+		list = append(list, method{name: ByToolbelt, embedder: all, begin: daemon(m.bench.planner(m.policy(core), learning.Learner)), settle: learning.Settle})
 		plain.name = Unlearned
 	}
 	list = append(list, plain)
+	if later {
+		list = append(list, m.looser(m.policy(core), plain)...)
+	}
 	if m.lookup == nil {
 		return list, end, nil
 	}
@@ -122,9 +131,9 @@ func (m *measuring) methods(ctx context.Context) (list []method, end func(), err
 		return func(string) lister { return &topped{rank: rank, core: core, cap: m.options.Cap} }
 	}
 	list = append(list,
-		method{ByWords, "", top(m.lookup.byWords), nil},
-		method{ByVectors, dense, top(m.lookup.byVectors), nil},
-		method{ByGAIA, dense, func(string) lister { return newGAIA(m.lookup, core, m.options.Cap) }, nil})
+		method{name: ByWords, begin: top(m.lookup.byWords)},
+		method{name: ByVectors, embedder: dense, begin: top(m.lookup.byVectors)},
+		method{name: ByGAIA, embedder: dense, begin: func(string) lister { return newGAIA(m.lookup, core, m.options.Cap) }})
 	return list, end, nil
 }
 
@@ -262,129 +271,4 @@ func (p *playing) finish() ReplayRow {
 		row.AdmittedWhenNone = &mean
 	}
 	return row
-}
-
-// planned is the daemon's own way: the real plan, with sessions.
-type planned struct {
-	planner *turn.Planner
-	session string
-	last    *turn.Plan
-}
-
-func (p *planned) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
-	plan, err := p.planner.Plan(ctx, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.planner.Commit(plan)
-	p.last = plan
-	for _, t := range plan.Tools {
-		if t.Reason == session.Seed {
-			seed = append(seed, t.Name)
-		}
-	}
-	return plan.Order(), seed, nil
-}
-
-func (p *planned) used(names []string) {
-	var o turn.Outcome
-	for _, name := range names {
-		o.Called = append(o.Called, chat.Call{Name: name})
-	}
-	p.planner.Observe(p.last, o)
-}
-
-// topped shows CORE and what ranks best on the turn, whatever was there before.
-type topped struct {
-	rank ranker
-	core []string
-	cap  int
-}
-
-func (t *topped) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
-	ranked, err := t.rank(ctx, r.Chat)
-	if err != nil {
-		return nil, nil, err
-	}
-	visible = slices.Clone(t.core[:min(len(t.core), t.cap)])
-	for _, name := range ranked {
-		if len(visible) >= t.cap {
-			break
-		}
-		if !slices.Contains(visible, name) {
-			visible = append(visible, name)
-		}
-	}
-	return visible, nil, nil
-}
-
-func (t *topped) used([]string) {}
-
-// gaia is GAIA's loader: a list that grows up to the cap, then gives up the least recently used for each newcomer; sent sorted by name.
-type gaia struct {
-	lookup *lookup
-	core   map[string]bool
-	cap    int
-	loaded map[string]*loadedTool
-	clock  int
-}
-
-type loadedTool struct{ loaded, used int }
-
-func newGAIA(l *lookup, core []string, limit int) *gaia {
-	g := &gaia{lookup: l, core: map[string]bool{}, cap: limit, loaded: map[string]*loadedTool{}}
-	for _, name := range core {
-		g.core[name] = true
-		g.loaded[name] = &loadedTool{}
-	}
-	return g
-}
-
-func (g *gaia) turn(ctx context.Context, r turn.Request) (visible, seed []string, err error) {
-	candidates, err := g.lookup.byGAIA(ctx, r.Chat)
-	if err != nil {
-		return nil, nil, err
-	}
-	fresh := map[string]bool{}
-	for _, name := range candidates {
-		if g.loaded[name] != nil {
-			continue
-		}
-		if len(g.loaded) >= g.cap {
-			victim := g.victim(fresh)
-			if victim == "" {
-				continue
-			}
-			delete(g.loaded, victim)
-		}
-		g.clock++
-		g.loaded[name] = &loadedTool{loaded: g.clock}
-		fresh[name] = true
-	}
-	for name := range g.loaded {
-		visible = append(visible, name)
-	}
-	slices.Sort(visible)
-	return visible, nil, nil
-}
-
-// victim is the least recently used tool (loaded, where it was never used) that is neither CORE nor new on this turn; "" where there is none.
-func (g *gaia) victim(fresh map[string]bool) string {
-	best := ""
-	age := func(name string) int { return max(g.loaded[name].loaded, g.loaded[name].used) }
-	for name := range g.loaded {
-		if !g.core[name] && !fresh[name] && (best == "" || age(name) < age(best)) {
-			best = name
-		}
-	}
-	return best
-}
-
-func (g *gaia) used(names []string) {
-	for _, name := range names {
-		if t := g.loaded[name]; t != nil {
-			g.clock++
-			t.used = g.clock
-		}
-	}
 }

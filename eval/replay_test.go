@@ -27,7 +27,7 @@ func replay(t *testing.T, change func(*eval.RecallOptions), d *eval.Dataset) map
 
 func TestReplayOfASmallSet(t *testing.T) {
 	rows := replay(t, func(o *eval.RecallOptions) { o.Baselines = true }, household(t))
-	if len(rows) != 4 {
+	if len(rows) != 6 {
 		t.Fatalf("methods %v", rows)
 	}
 	for method, row := range rows {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 type recallFlags struct {
 	Data, Embedder, Engine string
 	Model, Cache, Out      string
+	Verdicts               string
 	Sets                   []string
 	K                      string
 	SkipBroken             bool
@@ -40,9 +42,10 @@ DIR holds one folder a set, or is itself one: catalog.jsonl with a tool a line (
 with a case a line (id, messages, needed, and optionally alt, conversation, turn, group, steps), and optionally bundles.json. So a
 file of your own traffic, beside its catalog, is a set. Every case is scored by the same code as a request to the daemon.
 
---replay plays the conversations turn by turn through real plans with sessions, under a cap that counts everything. --baseline measures BM25,
-one dense embedder and GAIA's rule in the same run. An engine's vectors are kept in a file, so that only the first run waits for them.
-Interrupted, it prints and writes what was measured until then.`,
+--replay plays the conversations turn by turn through real plans with sessions, under a cap that counts everything, and tells what recall is
+given up by keeping the list from turn to turn, against a list made anew on each, and what that saves. --baseline measures BM25, one dense
+embedder and GAIA's rule in the same run. An engine's vectors are kept in a file, so that only the first run waits for them. Interrupted, it
+prints and writes what was measured until then.`,
 		Example: `  toolbelt eval recall --data data
   toolbelt eval recall --data data --sets gaia --embedder both --engine http://127.0.0.1:11434 --model all-minilm --replay --baseline
   toolbelt eval recall --data mytraffic --cases may --out report`,
@@ -69,6 +72,8 @@ Interrupted, it prints and writes what was measured until then.`,
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON document")
 	flags.Uint64Var(&f.Options.Seed, "seed", 1, "`number` that resampling and joining depend on")
 	flags.BoolVar(&f.SkipBroken, "skip-broken", false, "skip and count broken lines of data instead of stopping at the first")
+	flags.IntVar(&f.Options.Misses, "misses", 0, "`number` of misses a set to report, the worst first, each with all that ranked first; without it ten, with a few")
+	flags.StringVar(&f.Verdicts, "verdicts", "", "`file` of a reader's verdicts on needed tools: set, case, place among the needed, and chosen, equal or other, with tabs between them")
 	flags.StringVar(&f.Cache, "cache", "", "`file` that keeps an engine's vectors between runs, or none; without it one in the user's cache folder")
 	return cmd
 }
@@ -121,6 +126,11 @@ func (f *recallFlags) check(p Process) ([]*eval.Dataset, error) {
 		return nil, err
 	}
 	f.Options.Embedders.First, f.Options.Learning = builtin, newLearning
+	if f.Verdicts != "" {
+		if f.Options.Verdicts, err = readVerdicts(f.path(p, f.Verdicts)); err != nil {
+			return nil, &usageError{err}
+		}
+	}
 	if err := f.Options.Valid(); err != nil {
 		return nil, &usageError{err}
 	}
@@ -137,6 +147,19 @@ func (f *recallFlags) check(p Process) ([]*eval.Dataset, error) {
 		sets = append(sets, d)
 	}
 	return sets, nil
+}
+
+func readVerdicts(path string) (eval.Verdicts, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	verdicts, err := eval.ReadVerdicts(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return verdicts, nil
 }
 
 func (f *recallFlags) path(p Process, path string) string {

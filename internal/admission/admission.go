@@ -31,11 +31,13 @@ type Limits struct {
 	Overflow int     // how many more are appended before anything is evicted
 	Strict   bool    // the list is never longer than Cap: pins and hatches count and are kept like other used tools, and CORE is cut to it
 	Newcomer float64 // share of the turn's best score that a match must reach to enter a list that exists; 0 for any
-	Delta    float64 // by how much, in match units, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
+	Enough   float64 // or this many match units, however high the best is; 0: nothing but the share is enough
+	Delta    float64 // by how much, in match units or in rank, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
 
 	Tokens int                      // budget of the whole list, 0 for none
 	Cost   func(id catalog.ID) int  // tokens of one tool; unused without a budget
 	Score  func(catalog.ID) float64 // match units of any tool on this turn
+	Rank   func(catalog.ID) float64 // what matches are ordered by, of any tool on this turn; nil: Delta looks at Score alone
 }
 
 // Input is all that the decision depends on. IDs are of one catalog; a list holds no ID twice.
@@ -191,10 +193,15 @@ func (a *state) reserved(matches []selector.Match) map[catalog.ID]bool {
 }
 
 // tooWeak reports whether a newcomer is so far below the turn's best match that an existing list is not changed for it: each tool
-// that is appended makes the engine read itself and all that follows.
+// that is appended makes the engine read itself and all that follows. A match that is good in itself is never too weak: beside a tool
+// whose very name was said, most that a request needs are far below the best.
 func (a *state) tooWeak(m, best selector.Match) bool {
 	_, old := a.before[m.ID]
-	return !old && len(a.before) > 0 && m.Score < a.in.Limits.Newcomer*best.Score
+	bar := a.in.Limits.Newcomer * best.Score
+	if enough := a.in.Limits.Enough; enough > 0 {
+		bar = min(bar, enough)
+	}
+	return !old && len(a.before) > 0 && m.Score < bar
 }
 
 // keep keeps what was visible. A tool that matched but found no semantic slot is kept as one that matched this turn.
@@ -259,8 +266,8 @@ func (a *state) sortKept() {
 	})
 }
 
-// hysteresis turns away newcomers that do not beat what they would replace by δ, the worst first, and returns how
-// many must still be evicted. The turn's best match is never turned away.
+// hysteresis turns away newcomers that beat what they would replace by δ neither in match units nor in rank, the worst first, and returns
+// how many must still be evicted. The turn's best match is never turned away.
 func (a *state) hysteresis(need int) int {
 	if a.in.Limits.Delta <= 0 || a.in.Limits.Score == nil || len(a.in.Matches) == 0 {
 		return need
@@ -276,7 +283,7 @@ func (a *state) hysteresis(need int) int {
 		if _, old := a.before[id]; old || id == best {
 			continue
 		}
-		if a.in.Limits.Score(id) >= victims[0]+a.in.Limits.Delta {
+		if a.in.Limits.Score(id) >= victims[0]+a.in.Limits.Delta || a.outranks(id, a.kept[:min(need, len(a.kept))]) {
 			break
 		}
 		a.hide(id)
@@ -286,6 +293,16 @@ func (a *state) hysteresis(need int) int {
 		need--
 	}
 	return need
+}
+
+// outranks reports whether a newcomer stands δ above all of the victims in rank. Match units know a tool's own texts alone; rank, which
+// brought the newcomer into the list, also what words, clauses and the tools that are alike have to say.
+func (a *state) outranks(id catalog.ID, victims []Place) bool {
+	rank := a.in.Limits.Rank
+	if rank == nil {
+		return false
+	}
+	return !slices.ContainsFunc(victims, func(p Place) bool { return rank(id) < rank(p.ID)+a.in.Limits.Delta })
 }
 
 // fill shows what fits into what is left under the cap, and returns what is left then: no match and no kept tool ever loses its slot to one.

@@ -28,10 +28,11 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 		Previous:   d.places(),
 		PrefixLost: d.remade,
 		Limits: admission.Limits{
-			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
+			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Enough: enoughMatch * p.policy.Threshold, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
 			Tokens: d.tokenBudget(),
 			Cost:   func(id catalog.ID) int { return d.rates.ToolTokens(1, cat.Tool(id).Bytes) },
 			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
+			Rank:   func(id catalog.ID) float64 { return float64(scores.Rank[id]) },
 		},
 	}
 	if embedder != d.found.State.Embedder {
@@ -42,7 +43,7 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 	case how == kvcache.Late: // nothing can leave a frozen array, nor the text of a message
 		in.Limits.Overflow = cat.Len()
 	case how == kvcache.Frozen:
-		in.Limits.Newcomer = math.MaxFloat64
+		in.Limits.Newcomer, in.Limits.Enough = math.MaxFloat64, 0
 	}
 	if len(in.Previous) == 0 { // a list that exists is never seeded
 		in.Seed = p.seed(d)
@@ -66,6 +67,10 @@ func (d *draft) hides(id catalog.ID) bool {
 	name := d.snapshot.Catalog().Tool(id).Name
 	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
 }
+
+// A match of enoughMatch × τ enters a list that exists, however much better the turn's best match is; from 2 to 3 most of what it gains on
+// the sets of doc/recall.md is gained.
+const enoughMatch = 2.5
 
 // seedTools is how many tools are shown for want of anything to go by.
 const seedTools = 3

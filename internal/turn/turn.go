@@ -160,8 +160,8 @@ type Policy struct {
 	Strict       bool             // the list is never longer than MaxTools: pins and hatches count, for comparing lists of equal size
 	Threshold    float64          // τ, match units
 	Words        float64          // or this share of the request's word weight, (0, 1]
-	Newcomer     float64          // share of the turn's best score that a match must reach to enter a list that exists, [0, 1]
-	Delta        float64          // hysteresis, match units
+	Newcomer     float64          // share of the turn's best score that a match must reach to enter a list that exists, where it is below 2.5 τ, [0, 1]
+	Delta        float64          // hysteresis, match units or rank
 	MateDiscount float64          // what a bundle mate scores less than the match that brings it, match units
 	SmallTokens  int              // an array of at most MaxTools tools and this many estimated tokens goes as it is: hiding saves nothing there
 	LoadTools    bool             // offer the model load_tools
