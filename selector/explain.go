@@ -18,6 +18,10 @@ type Explanation struct {
 	Words float64 // share of the last message's word weight, in [0, 1]
 	BM25  float64 // raw, of the last message
 	Views []Sight // one for each view that was asked
+
+	Prepares catalog.ID // the tool that it gives something to which that requires, None where it rose by nothing of the kind
+	Rise     float64    // what its rank grew by for that, part of Rank
+	Step     float64    // match units that it counts as for that, on a turn that clearly needs a tool
 }
 
 // Sight is what one view has to say of a tool.
@@ -36,8 +40,13 @@ func (e Explanation) Over(f Floor) bool { return e.Match >= f.Threshold || e.Wor
 
 // Explain scores the query and says what made up the score of one tool, which must be in the catalog. Cost: that of Score.
 func (ix *Index) Explain(q Query, id catalog.ID) Explanation {
-	s := ix.Score(q)
-	e := Explanation{ID: id, Place: 1, Rank: float64(s.Rank[id]), Match: float64(s.Match[id]), Words: float64(s.Words[id])}
+	s, rose := ix.score(q)
+	e := Explanation{ID: id, Place: 1, Rank: float64(s.Rank[id]), Match: float64(s.Match[id]), Words: float64(s.Words[id]), Prepares: catalog.None}
+	for _, p := range rose {
+		if p.tool == id && p.rise > 0 {
+			e.Prepares, e.Rise, e.Step = p.before, float64(p.rise), s.step(id)
+		}
+	}
 	for i, r := range s.Rank {
 		if r > s.Rank[id] || r == s.Rank[id] && catalog.ID(i) < id {
 			e.Place++

@@ -1,7 +1,8 @@
 // Package selector scores the tools of a catalog against what the user said: dense cosines by SIMD over
 // a flat matrix, BM25 beside them, fused. Everything in it is a pure function of its arguments; an Index is immutable.
 //
-// Each tool gets two numbers. Rank decides order: z-scores of every signal over the catalog, summed.
+// Each tool gets two numbers. Rank decides order: z-scores of every signal over the catalog, summed; below what was asked for, tools rise that
+// give what it requires.
 // Match decides whether a tool is shown at all: how far its cosine stands above what unrelated
 // requests give that same tool, in deviations.
 package selector
@@ -22,19 +23,20 @@ import (
 type Index struct {
 	catalog *catalog.Catalog
 	lexical *lexical
+	givers  *givers
 	views   []*View
 }
 
 // NewIndex makes an index with these views, each of which must be of this catalog's size. Without views only words are compared.
-// Cost: linear in the text of the catalog, about 10 µs a tool.
+// Cost: linear in the text of the catalog, about 20 µs a tool.
 func NewIndex(cat *catalog.Catalog, views ...*View) (*Index, error) {
-	ix := &Index{catalog: cat, lexical: newLexical(cat)}
+	ix := &Index{catalog: cat, lexical: newLexical(cat), givers: newGivers(cat)}
 	return ix.With(views...)
 }
 
 // With returns an index with these views beside the present ones; a view of the same model is replaced. The receiver is unchanged.
 func (ix *Index) With(views ...*View) (*Index, error) {
-	next := &Index{catalog: ix.catalog, lexical: ix.lexical, views: slices.Clone(ix.views)}
+	next := &Index{catalog: ix.catalog, lexical: ix.lexical, givers: ix.givers, views: slices.Clone(ix.views)}
 	for _, v := range views {
 		if len(v.mean) != ix.catalog.Len() {
 			return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a view by %q is of %d tools, the catalog has %d", v.model.Name, len(v.mean), ix.catalog.Len()), nil)
@@ -92,6 +94,7 @@ type Scores struct {
 	Known float32   // the same share of all tools together, in [0, 1]: 0 where no word of the message is any tool's
 	Used  []embed.Model
 	Sure  []catalog.ID // tools that are over any floor, for reasons of the caller's own; Score knows none
+	Steps []Step       // tools that give what the best ones require
 }
 
 // Nothing reports that the query matches no tool by either way: none of its words is known, and no tool stands a deviation
@@ -104,6 +107,12 @@ func (s Scores) Nothing() bool {
 // the view's, are left out: they are never compared. So is a text without a single word: punctuation has a vector, but asks for nothing.
 // Where no word of the request is any tool's, the views alone decide. Cost: tools × (texts + 1) dot products a view.
 func (ix *Index) Score(q Query) Scores {
+	s, _ := ix.score(q)
+	return s
+}
+
+// score is Score, and returns what rose since it prepares the best tools.
+func (ix *Index) score(q Query) (Scores, []prepared) {
 	n := ix.catalog.Len()
 	s := Scores{Rank: make([]float32, n), Match: make([]float32, n), Words: make([]float32, n)}
 	whole, pieces := make([]float32, n), make([]float32, n)
@@ -130,7 +139,9 @@ func (ix *Index) Score(q Query) Scores {
 	}
 	ix.addLexical(q, &s, whole, pieces)
 	addFeedback(s.Rank, used, whole)
-	return s
+	rose := ix.givers.raise(s.Rank)
+	s.addSteps(rose)
+	return s, rose
 }
 
 // spoken returns the view's model's vectors of the whole texts and of the pieces that hold a word.

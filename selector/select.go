@@ -61,7 +61,8 @@ func (f Floor) Count(s Scores) int {
 }
 
 // Select returns the tools over the floor, best rank first, at most limit of them; equal ranks keep the catalog's order. On a turn that clearly needs
-// a tool they are as many as reach it. A tool that is over the floor by its words alone has the threshold for its Score. Cost: O(n log limit).
+// a tool they are as many as reach it, and a step of the best ones matches at least as a step. A tool that is over the floor by its words alone has the threshold for its
+// Score. Cost: O(n log limit).
 func Select(s Scores, f Floor, limit int) []Match {
 	least := f.Least(s)
 	if least >= f.Threshold {
@@ -74,7 +75,12 @@ func Select(s Scores, f Floor, limit int) []Match {
 			open++
 		}
 	}
-	rest := f.best(&s, min(limit, open), func(i int) bool { return float64(s.Match[i]) >= least && !f.beyondDoubt(&s, i) })
+	rest := f.best(&s, min(limit, open), func(i int) bool {
+		return max(float64(s.Match[i]), s.step(catalog.ID(i))) >= least && !f.beyondDoubt(&s, i)
+	})
+	for i := range rest {
+		rest[i].Score = max(rest[i].Score, s.step(rest[i].ID))
+	}
 	list := append(sure, rest...)
 	list.sort()
 	return list[:min(limit, len(list))]

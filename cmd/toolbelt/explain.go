@@ -94,6 +94,9 @@ func printSignals(w io.Writer, s *turn.Signals, floor turn.Bar) error {
 		}
 		fmt.Fprintf(table, "%s\t%.2f\t%s %q; unrelated requests give it %.2f ± %.2f, so z is %.2f\n", v.Model, v.Cosine, what, shortened(v.Text), v.Mean, v.Deviation, v.Z)
 	}
+	if p := s.Prepares; p != nil {
+		fmt.Fprintf(table, "prepares\t%.2f\tpart of the rank: it gives what %s requires; counts as a match of %.2f\n", p.Rise, p.Tool, p.Match)
+	}
 	if l := s.Learned; l != nil {
 		fmt.Fprintf(table, "learned\t%.2f\tnear %.2f, habit %.2f, expected next: %t\n", l.Match, l.Near, l.Habit, l.Sure)
 	}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -58,6 +59,15 @@ type Signals struct {
 	BM25    float64  `json:"bm25"`
 	Views   []View   `json:"views"` // one an embedder that answered
 	Learned *Learned `json:"learned,omitempty"`
+
+	Prepares *Prepares `json:"prepares,omitempty"` // nil where the tool rose by nothing of the kind
+}
+
+// Prepares is that a tool gives what another requires, which is among the best or prepares one of them itself.
+type Prepares struct {
+	Tool  string  `json:"tool"`  // the other
+	Rise  float64 `json:"rise"`  // what the rank grew by, part of it
+	Match float64 `json:"match"` // match units that the tool counts as for it, on a turn that clearly needs a tool
 }
 
 // View is what one embedder has to say of a tool.
@@ -140,6 +150,9 @@ func (p *Planner) Explain(ctx context.Context, r Request, tool string) (Explanat
 		}
 	}
 	e.Why, e.Do = why(e), p.advice(d, e)
+	if e.Signals.shownAsStep(e) {
+		e.Why = fmt.Sprintf("It is visible: it gives what %q requires, and ranks among as many as reach the floor, which are %d, on a turn that clearly needs a tool.", e.Signals.Prepares.Tool, e.Floor.Tools)
+	}
 	return e, nil
 }
 
@@ -166,6 +179,11 @@ func (p *Planner) scoredFor(ctx context.Context, d *draft) (scored, bool) {
 	return scored{scores: scores, query: query, embedder: embedder}, true
 }
 
+// shownAsStep reports whether the tool is visible since it prepares another, and would not match by itself.
+func (s *Signals) shownAsStep(e Explanation) bool {
+	return s != nil && s.Prepares != nil && e.Visible && e.Reason == session.Semantic && s.Match < e.Floor.Least && e.Floor.Over
+}
+
 // see fills in what the turn's scores make of the floor.
 func (b *Bar) see(d *draft, f selector.Floor, s selector.Scores, tool string) {
 	id, _ := d.snapshot.Catalog().Lookup(tool)
@@ -182,6 +200,9 @@ func (p *Planner) signals(d *draft, by scored, tool string) *Signals {
 	}
 	for _, v := range x.Views {
 		s.Views = append(s.Views, View{v.Model.Name, number(v.Cosine), v.Text, v.Example, number(v.Mean), number(v.Deviation), number(v.Z)})
+	}
+	if x.Prepares != catalog.None {
+		s.Prepares = &Prepares{d.snapshot.Catalog().Tool(x.Prepares).Name, number(x.Rise), number(x.Step)}
 	}
 	recalled := p.Learner.Recall(d.ask(by.query))
 	at := func(values []float32) float64 {

@@ -1,0 +1,51 @@
+package catalog
+
+import "github.com/tidwall/gjson"
+
+// Parameter is one of a tool's parameters as its schema names it.
+type Parameter struct {
+	Name        string
+	Description string // "" where there is none
+	Required    bool
+	Closed      bool // the schema itself says which values there are: an enum, a constant, a boolean
+}
+
+// Parameters returns the parameters under "properties" at the schema's outermost level, in its order; of twins those of each. At most 256;
+// none where the schema is no JSON object or array of such.
+func (t Tool) Parameters() []Parameter {
+	if len(t.Schema) == 0 || !gjson.ValidBytes(t.Schema) {
+		return nil
+	}
+	root := gjson.ParseBytes(t.Schema)
+	if !root.IsArray() {
+		return schemaParameters(root, nil)
+	}
+	var list []Parameter
+	for _, twin := range root.Array() {
+		list = schemaParameters(twin, list)
+	}
+	return list
+}
+
+// schemaParameters appends the parameters of one schema.
+func schemaParameters(schema gjson.Result, list []Parameter) []Parameter {
+	if !schema.IsObject() {
+		return list
+	}
+	required := map[string]bool{}
+	if names := schema.Get("required"); names.IsArray() {
+		names.ForEach(func(_, name gjson.Result) bool {
+			required[name.Str] = true
+			return true
+		})
+	}
+	schema.Get("properties").ForEach(func(name, value gjson.Result) bool {
+		if !value.IsObject() {
+			return true
+		}
+		closed := value.Get("type").Str == "boolean" || value.Get("enum").Exists() || value.Get("const").Exists()
+		list = append(list, Parameter{Name: name.Str, Description: value.Get("description").Str, Required: required[name.Str], Closed: closed})
+		return len(list) < maxParameters
+	})
+	return list
+}
