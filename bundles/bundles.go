@@ -134,9 +134,9 @@ type Mate struct {
 }
 
 // Expand returns the mates of the openers, best first: each at the score of its best opener less discount, and only where that
-// still reaches floor. The openers are of the set's catalog, and themselves are never mates; equal scores keep the order of openers, then of members. Cost: linear in the members.
+// still reaches floor. The openers are of the set's catalog, and themselves are never mates; equal scores keep the order of openers, then of members. Cost: linear in the members, and a byte for each tool of the catalog.
 func (s *Set) Expand(openers []Opener, discount, floor float64) []Mate {
-	if s == nil {
+	if s == nil || len(openers) == 0 {
 		return nil
 	}
 	seen := make([]bool, len(s.of)) // by id

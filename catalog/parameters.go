@@ -20,9 +20,16 @@ func (t Tool) Parameters() []Parameter {
 	if !root.IsArray() {
 		return schemaParameters(root, nil)
 	}
-	var list []Parameter
-	for _, twin := range root.Array() {
-		list = schemaParameters(twin, list)
+	return twinParameters(root, nil, maxDepth)
+}
+
+// twinParameters appends the parameters of each schema in an array, which holds the earlier twins in an array of their own.
+func twinParameters(node gjson.Result, list []Parameter, depth int) []Parameter {
+	if !node.IsArray() || depth == 0 {
+		return schemaParameters(node, list)
+	}
+	for _, twin := range node.Array() {
+		list = twinParameters(twin, list, depth-1)
 	}
 	return list
 }
@@ -40,12 +47,15 @@ func schemaParameters(schema gjson.Result, list []Parameter) []Parameter {
 		})
 	}
 	schema.Get("properties").ForEach(func(name, value gjson.Result) bool {
+		if len(list) >= maxParameters {
+			return false
+		}
 		if !value.IsObject() {
 			return true
 		}
 		closed := value.Get("type").Str == "boolean" || value.Get("enum").Exists() || value.Get("const").Exists()
 		list = append(list, Parameter{Name: name.Str, Description: value.Get("description").Str, Required: required[name.Str], Closed: closed})
-		return len(list) < maxParameters
+		return true
 	})
 	return list
 }

@@ -24,6 +24,7 @@ func TestParameters(t *testing.T) {
 		`{"required":"a","properties":{"a":{}}}`:                                                                     {{Name: "a"}},
 		`{"properties":{"a":{"type":"boolean"},"b":{"enum":["x"]},"c":{"const":1},"d":{"type":["boolean","null"]}}}`: {{Name: "a", Closed: true}, {Name: "b", Closed: true}, {Name: "c", Closed: true}, {Name: "d"}},
 		`{"properties":{"o":{"type":"object","properties":{"inner":{}}}}}`:                                           {{Name: "o"}},
+		`[[{"properties":{"a":{}}},{"properties":{"b":{}}}],{"properties":{"c":{}}}]`:                                {{Name: "a"}, {Name: "b"}, {Name: "c"}},
 		`[{"properties":{"a":{}},"required":["a"]},{"properties":{"b":{}}}]`:                                         {{Name: "a", Required: true}, {Name: "b"}},
 	} {
 		if got := (catalog.Tool{Name: "t", Schema: catalog.Schema(schema)}).Parameters(); !slices.Equal(got, want) {

@@ -103,8 +103,8 @@ type method struct {
 	against        string                      // the method, played before, that keeps more of its list; "" where there is no such comparison
 }
 
-// methods are those that are played; end gives up what they hold. later says whether any conversation has a second turn.
-func (m *measuring) methods(ctx context.Context, later bool) (list []method, end func(), err error) {
+// methods are those that are played; end gives up what they hold. keeps says whether any conversation has a second turn.
+func (m *measuring) methods(ctx context.Context, keeps bool) (list []method, end func(), err error) {
 	core, all, end := m.core(), m.options.Embedders.name(), func() {}
 	daemon := func(p *turn.Planner) func(string) lister {
 		return func(id string) lister { return &planned{planner: p, session: id} }
@@ -120,7 +120,7 @@ func (m *measuring) methods(ctx context.Context, later bool) (list []method, end
 		plain.name = Unlearned
 	}
 	list = append(list, plain)
-	if later {
+	if keeps {
 		list = append(list, m.looser(m.policy(core), plain)...)
 	}
 	if m.lookup == nil {

@@ -36,7 +36,9 @@ type Needed struct {
 func ReadVerdicts(r io.Reader) (Verdicts, error) {
 	verdicts := Verdicts{}
 	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for lines.Scan() {
+		n++
 		line := strings.TrimSuffix(lines.Text(), "\r")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -63,7 +65,7 @@ func ReadVerdicts(r io.Reader) (Verdicts, error) {
 		verdicts[key] = verdict
 	}
 	if err := lines.Err(); err != nil {
-		return nil, catalog.NewError(catalog.Invalid, "reading verdicts: "+err.Error(), nil)
+		return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("reading verdicts: line %d: %v", n+1, err), nil)
 	}
 	return verdicts, nil
 }

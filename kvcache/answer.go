@@ -53,7 +53,6 @@ func (b *Belief) Answered(p Prompt, u Answer) Verdict {
 	m.learnContext(p.Context, u.PromptTokens, v.Truncated)
 	v.judge(u, &m.pace)
 	if v.Evaluated > 0 && v.Expected.Evaluated > 0 && !v.Truncated {
-		m.seenAlone(on, v.Evaluated)
 		b.judged++
 		if v.Contradicted {
 			b.contradicted++
@@ -165,7 +164,7 @@ func (v *Verdict) judge(u Answer, pace *pace) {
 	} else if expected > 0 && !v.Truncated {
 		less, more := min(expected, v.Evaluated), max(expected, v.Evaluated)
 		if v.Estimated { // a pace is not exact
-			v.Contradicted = more > 4*less && more-less > clearly
+			v.Contradicted = more > 4*less && more-less > 256
 		} else {
 			v.Contradicted = more-less > 64+less/4
 		}

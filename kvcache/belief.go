@@ -45,7 +45,6 @@ type model struct {
 	meter   *meter
 	known   *simplelru.LRU[uint64, size] // by a piece's hash
 	pace    pace
-	alone   int // above 0: seen to hold one conversation at a time; below: seen to hold several
 }
 
 // answered is the last prompt of a session whose tokens the engine counted.
@@ -56,7 +55,7 @@ type answered struct {
 }
 
 // maxCompared bounds the pieces that are kept of a session's last prompt: of longer ones only the amounts are.
-const maxCompared = 512
+const maxCompared = 192
 
 // sent is a request on its way.
 type sent struct {
@@ -65,7 +64,6 @@ type sent struct {
 	count          int
 	held           int // pieces, of count, when it was sent
 	expected       Expected
-	beside         float64 // tokens to be evaluated if what the session sent before were held beside the other conversation; 0: no matter, or no telling apart
 }
 
 // NewBelief returns one that knows nothing: of an engine just met. now is the clock.
@@ -104,7 +102,6 @@ func (b *Belief) expect(p Prompt, s []Piece) (e Expected, pieces int) {
 	case held.session != p.Session && (e.Lost == "" || e.Lost == Changed || e.Lost == Rewound):
 		e.Lost = OtherRequest
 	}
-	e.Alone = e.Lost == OtherRequest && m.alone > 0
 	if h.tail >= 0 { // the prompt goes on where the sequence ends: only what is new has to be estimated
 		e.Kept, e.Evaluated = atLeast(0, h.kept), atLeast(1, h.tail)
 		e.Prompt = e.Kept + e.Evaluated
@@ -131,7 +128,7 @@ func (b *Belief) Sent(p Prompt) {
 	if _, ok := b.sessions.Get(sessionKey(p)); !ok {
 		b.sessions.Add(sessionKey(p), &answered{})
 	}
-	b.pending = append(b.pending, sent{p.Session, canonical(p.Model), lastOf(s), len(s), held, e, b.beside(p, s, e)})
+	b.pending = append(b.pending, sent{p.Session, canonical(p.Model), lastOf(s), len(s), held, e})
 	if len(b.pending) > maxPending {
 		b.pending = slices.Delete(b.pending, 0, 1)
 	}
@@ -144,34 +141,6 @@ func (b *Belief) Sent(p Prompt) {
 		}
 	}
 	b.slots.Add(m.slotKey(p.Model), now)
-}
-
-// beside is what would have to be evaluated of a prompt if the engine had kept what the session sent before, where another conversation came between and it would be a clear case.
-func (b *Belief) beside(p Prompt, s []Piece, e Expected) float64 {
-	last, ok := b.sessions.Peek(sessionKey(p))
-	if e.Lost != OtherRequest || !ok || last.pieces == nil {
-		return 0
-	}
-	rest := math.Max(1, b.of(p.Model).sizes().sum(s[common(s, last.pieces):]).tokens)
-	if all := float64(e.Evaluated); all < 2*rest || all-rest < clearly {
-		return 0
-	}
-	return rest
-}
-
-// clearly is how many tokens two cases must be apart to be told from each other by the time that an engine took.
-const clearly = 256
-
-// seenAlone takes what an answer says of whether the engine holds one conversation at a time: whether so many evaluated tokens are nearer to all that was expected or to what would be left if it
-// had kept both. What speaks against it outweighs two that speak for it.
-func (m *model) seenAlone(on sent, evaluated int) {
-	switch {
-	case on.beside <= 0 || evaluated <= 0:
-	case float64(evaluated)*float64(evaluated) < on.beside*float64(on.expected.Evaluated):
-		m.alone = -2
-	default:
-		m.alone = min(m.alone+1, 1)
-	}
 }
 
 // Foreign notes a generation that cannot be read (another endpoint): what the model's slot holds is unknown from now on.

@@ -14,6 +14,7 @@ import (
 type cache struct {
 	place   kvcache.Placement
 	sliding int // window, 0 for a whole cache
+	says    int // tokens that the template begins with
 	held    []string
 }
 
@@ -69,6 +70,9 @@ func (e *cache) render(c *conversation) []string {
 		for _, t := range c.tools {
 			out = append(append(out, "<tool>"), tokens(t)...)
 		}
+	}
+	for range e.says {
+		out = append(out, "<says>")
 	}
 	out = append(append(out, "<head>"), tokens(c.system)...)
 	if e.place == kvcache.BeforeConversation {

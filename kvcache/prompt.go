@@ -77,10 +77,6 @@ type Expected struct {
 	// Lost says why nothing of what the session sent before is held, in a few words, and is "" where something is. Kept may still be above 0: what this
 	// conversation shares with the one that the engine holds.
 	Lost string
-
-	// Alone is true where Lost is OtherRequest and answers have shown that this engine holds one conversation at a time: then it is certain that what was lost has to be
-	// read again. Other engines, or other settings, have room for several.
-	Alone bool
 }
 
 // The values of Expected.Lost.

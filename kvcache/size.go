@@ -62,7 +62,8 @@ func (z *sizes) whole(s []Piece, last *answered) float64 {
 }
 
 // learn takes what the engine counted: a prompt with the pieces more is so many tokens longer than one with the pieces less in their place. What the sizes are off from that is shared out by how unsure
-// each was (a Kalman filter's update with independent errors).
+// each was, as in a Kalman filter's update with independent errors. Of what was seen together, most comes together again, so that a sum is trusted more than that says; but a single piece
+// stays unsure by a few tokens.
 func (z *sizes) learn(more, less []Piece, tokens float64) {
 	plus, minus := z.sum(more), z.sum(less)
 	off, variance := tokens-(plus.tokens-minus.tokens), plus.variance+minus.variance
@@ -79,7 +80,9 @@ func (z *sizes) learn(more, less []Piece, tokens float64) {
 			was := z.of(piece)
 			gain := was.variance / (variance + noise)
 			left := math.Max(noise/(variance+noise), (1-gain)/4)
-			z.known.Add(piece.Hash, size{math.Max(0, was.tokens+side.sign*gain*off), was.variance * left})
+			tokens := math.Max(0, was.tokens+side.sign*gain*off)
+			least := 1 + 0.03*tokens
+			z.known.Add(piece.Hash, size{tokens, math.Max(math.Min(was.variance, least*least), was.variance*left)})
 		}
 	}
 }

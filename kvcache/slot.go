@@ -85,7 +85,8 @@ func (h *slot) holds(p Prompt, s []Piece, f Facts, at time.Time, z *sizes) holdi
 		return holding{tail: -1, lost: Changed}
 	}
 	same, rest := z.sum(s[:n]), z.sum(h.pieces[n:])
-	total := math.Max(1, z.head()+same.tokens+rest.tokens) // as estimated
+	same.tokens += z.head()                       // nearly all of it stands at the beginning: what the template says of tools
+	total := math.Max(1, same.tokens+rest.tokens) // as estimated
 	if n == len(h.pieces) {
 		if h.prompt > 0 {
 			total = float64(h.prompt)

@@ -19,7 +19,7 @@ type Explanation struct {
 	BM25  float64 // raw, of the last message
 	Views []Sight // one for each view that was asked
 
-	Prepares catalog.ID // the tool that it gives something to which that requires, None where it rose by nothing of the kind
+	Prepares catalog.ID // the tool that it gives something to which that requires, None where it neither rose by that nor counts as more
 	Rise     float64    // what its rank grew by for that, part of Rank
 	Step     float64    // match units that it counts as for that, on a turn that clearly needs a tool
 }
@@ -43,7 +43,7 @@ func (ix *Index) Explain(q Query, id catalog.ID) Explanation {
 	s, rose := ix.score(q)
 	e := Explanation{ID: id, Place: 1, Rank: float64(s.Rank[id]), Match: float64(s.Match[id]), Words: float64(s.Words[id]), Prepares: catalog.None}
 	for _, p := range rose {
-		if p.tool == id && p.rise > 0 {
+		if p.tool == id && (p.rise > 0 || s.step(id) > float64(s.Match[id])) {
 			e.Prepares, e.Rise, e.Step = p.before, float64(p.rise), s.step(id)
 		}
 	}

@@ -72,12 +72,13 @@ func TestWhoGivesWhatToolsRequire(t *testing.T) {
 }
 
 func TestOnlyTheSameServerGives(t *testing.T) {
-	cat := catalog.New([]catalog.Tool{
-		toolOf("mail__move_message", "", "message_id*"), toolOf("chat__find_message", ""), toolOf("mail__search_messages", ""),
-	})
-	g := newGivers(cat)
-	if len(g.needs[0]) != 1 || len(g.given[g.needs[0][0]]) != 1 || g.given[g.needs[0][0]][0].tool != 2 {
-		t.Errorf("needs %v, given %v", g.needs, g.given)
+	for _, mark := range []string{"__", "."} {
+		g := newGivers(catalog.New([]catalog.Tool{
+			toolOf("mail"+mark+"move_message", "", "message_id*"), toolOf("chat"+mark+"find_message", ""), toolOf("mail"+mark+"search_messages", ""), toolOf("list_messages", ""),
+		}))
+		if len(g.needs[0]) != 1 || len(g.given[g.needs[0][0]]) != 1 || g.given[g.needs[0][0]][0].tool != 2 {
+			t.Errorf("%q: needs %v, given %v", mark, g.needs, g.given)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ const (
 )
 
 // handedOut is what a parameter asks for, where that is something by which machines know a thing and people do not: the words for whose it is, in
-// stems, sorted, each once. Its name says so ("order_id": order), or how its description begins ("The ID of the order"). Nil where people say such things
+// stems, sorted, each once. Its name says so ("order_id": order), or, where the name is no such thing, how its description begins ("The ID of the order"). Nil where people say such things
 // themselves, where a call can do without it, where the schema lists the values, and where nothing says whose it is.
 func handedOut(p catalog.Parameter) []string {
 	if !p.Required || p.Closed {

@@ -98,10 +98,12 @@ func hasAny(list, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 }
 
-// splitServer splits "server__tool"; a name without a server has "".
+// splitServer splits "server__tool" and "server.tool"; a name without a server has "".
 func splitServer(name string) (server, rest string) {
-	if server, rest, ok := strings.Cut(name, "__"); ok {
-		return server, rest
+	for _, separator := range [...]string{"__", "."} {
+		if server, rest, ok := strings.Cut(name, separator); ok && server != "" && rest != "" {
+			return server, rest
+		}
 	}
 	return "", name
 }

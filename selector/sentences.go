@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"slices"
 	"strings"
 
 	"toolbelt/catalog"
@@ -11,14 +12,18 @@ const (
 	maxSentences = 8 // of a description that are looked at
 )
 
-// sentences counts the sentences that descriptions begin with.
+// sentences counts the tools whose descriptions begin with a sentence, or have it among their first.
 type sentences map[string]int
 
 func sentencesOf(cat *catalog.Catalog) sentences {
 	s := sentences{}
 	for i := range cat.Len() {
+		var own []string
 		eachSentence(cat.Tool(catalog.ID(i)).Description, func(sentence string) bool {
-			s[sentence]++
+			if !slices.Contains(own, sentence) {
+				own = append(own, sentence)
+				s[sentence]++
+			}
 			return true
 		})
 	}

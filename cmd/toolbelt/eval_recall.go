@@ -72,7 +72,7 @@ prints and writes what was measured until then.`,
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON document")
 	flags.Uint64Var(&f.Options.Seed, "seed", 1, "`number` that resampling and joining depend on")
 	flags.BoolVar(&f.SkipBroken, "skip-broken", false, "skip and count broken lines of data instead of stopping at the first")
-	flags.IntVar(&f.Options.Misses, "misses", 0, "`number` of misses a set to report, the worst first, each with all that ranked first; without it ten, with a few")
+	flags.IntVar(&f.Options.Misses, "misses", 0, "`number` of misses a set to report, the worst first, each with the names of the first k; without it ten, with five names")
 	flags.StringVar(&f.Verdicts, "verdicts", "", "`file` of a reader's verdicts on needed tools: set, case, place among the needed, and chosen, equal or other, with tabs between them")
 	flags.StringVar(&f.Cache, "cache", "", "`file` that keeps an engine's vectors between runs, or none; without it one in the user's cache folder")
 	return cmd

@@ -35,6 +35,7 @@ type HiddenCall struct {
 type Appended struct {
 	Message int // index into Request.Messages
 	Text    string
+	Prose   bool // it is prose, not definitions of tools: said for whoever counts its tokens
 }
 
 // Bridged makes a call in the history one of the tool Bridge, with {"name": its name, "arguments": its arguments}. Its place and id stay.

@@ -21,14 +21,14 @@ func interleaved(t *testing.T) int {
 }
 
 // TestConversationsNeverMix has many conversations of two apps at once before one daemon. Half of them say the same words as another: only what the model
-// answered tells them apart. The engine holds them all: where it held one alone, each would be made anew when another had come between. That no tag of one stands in what the engine is sent of another is checked with everything else (see check).
+// answered tells them apart. That no tag of one stands in what the engine is sent of another is checked with everything else (see check).
 func TestConversationsNeverMix(t *testing.T) {
 	s := newShelf(t)
 	for i, p := range protocols() {
 		for _, strategy := range []kvcache.Strategy{kvcache.Append, kvcache.Late} {
 			t.Run(string(p)+" "+string(strategy), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(i), 40))
-				set := setting{protocol: p, strategy: strategy, believes: true, rooms: 64, policy: func(policy *turn.Policy) { policy.MaxTools = 6 }}
+				set := setting{protocol: p, strategy: strategy, believes: true, policy: func(policy *turn.Policy) { policy.MaxTools = 6 }}
 				rig := s.start(t, set, nil)
 				c := newCatalogue(r, 30)
 				var talks []*talk

@@ -33,7 +33,6 @@ type setting struct {
 	strategy kvcache.Strategy
 	split    int
 	drops    bool // the engine drops calls of tools that the request lacks
-	rooms    int  // conversations that the engine holds at once, 0 for one
 	believes bool // the daemon knows what the engine holds
 	shadow   bool // the daemon only watches
 	keeps    bool // the daemon keeps conversations in a file
@@ -101,7 +100,7 @@ func (s *shelf) start(t testing.TB, set setting, script enginetest.Script) *rig 
 	if script == nil {
 		script = r.speak
 	}
-	r.engine = enginetest.New(enginetest.Options{Style: set.style, Script: script, Split: set.split, DropUnlisted: set.drops, Rooms: set.rooms})
+	r.engine = enginetest.New(enginetest.Options{Style: set.style, Script: script, Split: set.split, DropUnlisted: set.drops})
 	var engine http.Handler = r.engine
 	if set.chains {
 		r.archive = newArchive(engine)

@@ -43,7 +43,6 @@ type Options struct {
 	Context      int        // tokens; a longer prompt is cut as Ollama does it, without a word; 0 for no limit
 	Template     string     // of /api/show and /props; "" for one with the tools in the first system block
 	ToolsLast    bool       // the prompt has the tools in the last user message instead
-	Rooms        int        // conversations whose prompts are held at once; 0 for one
 	DropUnlisted bool       // calls of tools that the request lacks vanish, as Ollama's template parser has it
 }
 
@@ -56,7 +55,7 @@ type Engine struct {
 	mu       sync.Mutex
 	requests []*Request
 	paths    []string
-	cache    map[string][]string // by model: the prompts and answers that are held, the one used last at the end
+	cache    map[string]string // by model: the prompt and answer that are held
 	ids      int
 }
 
@@ -71,7 +70,7 @@ func New(o Options) *Engine {
 	if o.Style == LlamaCpp {
 		o.Lacks = append(slices.Clone(o.Lacks), NativeChat)
 	}
-	return &Engine{options: o, cache: map[string][]string{}}
+	return &Engine{options: o, cache: map[string]string{}}
 }
 
 // Start serves an engine on a loopback port until the test ends.

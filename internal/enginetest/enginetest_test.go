@@ -207,20 +207,6 @@ func TestPrefixIsCounted(t *testing.T) {
 	if c := chat(e, "five", "a"); c.Cached != 0 {
 		t.Errorf("after forgetting %+v", c)
 	}
-	roomy := enginetest.Start(t, enginetest.Options{Rooms: 2, Script: func(*enginetest.Request) enginetest.Round { return enginetest.Round{Text: "Yes"} }})
-	of := func(said []map[string]any, tool string) (enginetest.Count, []map[string]any) {
-		messages = said
-		return chat(roomy, "and", tool), messages
-	}
-	_, one := of(nil, "a")
-	_, two := of(nil, "b")
-	if c, _ := of(one, "a"); c.Evaluated > 15 {
-		t.Errorf("back in a room of its own %+v", c)
-	}
-	of(nil, "c")
-	if c, _ := of(two, "b"); c.Cached > 30 {
-		t.Errorf("back in a room that another has taken %+v", c)
-	}
 	small := enginetest.Start(t, enginetest.Options{Context: 100, Script: func(*enginetest.Request) enginetest.Round { return enginetest.Round{} }})
 	if c := chat(small, "six", "a", "b"); c.Prompt != 100 {
 		t.Errorf("a prompt over the context counts %+v", c)

@@ -2,7 +2,6 @@ package enginetest
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/ollama/ollama/api"
@@ -82,8 +81,8 @@ func writeTurn(b *strings.Builder, m api.Message) {
 	b.WriteString("<|im_end|>\n")
 }
 
-// count takes the request's prompt into the model's cache, the answer behind it, and says what of it was there. Of one sequence, that of the room that is taken, the longest
-// common prefix is reused, nothing else.
+// count takes the request's prompt into the model's cache, the answer behind it, and says what of it was there. One sequence is held a
+// model: the longest common prefix with it is reused, nothing else.
 func (e *Engine) count(r *Request, answer api.Message, generated int) Count {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,36 +91,17 @@ func (e *Engine) count(r *Request, answer api.Message, generated int) Count {
 		keep := 4 * bytesPerToken // the first four tokens and the tail, as Ollama's runner cuts
 		prompt = prompt[:keep] + prompt[len(prompt)-limit+keep:]
 	}
-	common := e.takeRoom(r.Model, prompt)
+	held := e.cache[r.Model]
+	common := 0
+	for common < len(held) && common < len(prompt) && held[common] == prompt[common] {
+		common++
+	}
 	c := Count{Prompt: (len(prompt) + bytesPerToken - 1) / bytesPerToken, Generated: generated}
 	c.Cached = min(common/bytesPerToken, c.Prompt-1)
 	c.Evaluated = c.Prompt - c.Cached
 	var b strings.Builder
 	b.WriteString(prompt)
 	writeTurn(&b, answer)
-	e.cache[r.Model] = append(e.cache[r.Model], b.String())
+	e.cache[r.Model] = b.String()
 	return c
-}
-
-// takeRoom empties the room that a prompt is read into, and returns how many bytes of it are held there: the only one; of several, one with more than half in common, an empty one, or that used longest ago.
-func (e *Engine) takeRoom(model, prompt string) (common int) {
-	rooms, i := e.cache[model], 0
-	if several := e.options.Rooms > 1; several || len(rooms) == 0 {
-		i = slices.IndexFunc(rooms, func(held string) bool { return 2*inCommon(held, prompt) > len(held) })
-		if i < 0 && len(rooms) < max(1, e.options.Rooms) {
-			return 0
-		}
-		i = max(i, 0)
-	}
-	common = inCommon(rooms[i], prompt)
-	e.cache[model] = slices.Delete(rooms, i, i+1)
-	return common
-}
-
-func inCommon(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }

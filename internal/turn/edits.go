@@ -22,7 +22,7 @@ func (d *draft) edits(s session.State) chat.Edits {
 	d.hiddenEdits(s, &e)
 	for _, n := range s.Notes {
 		if at, ok := d.locate(n.Anchor); ok {
-			e.Append = append(e.Append, chat.Appended{Message: at, Text: n.Text})
+			e.Append = append(e.Append, chat.Appended{Message: at, Text: n.Text, Prose: len(n.Tools) == 0})
 		}
 	}
 	if s.HasOwn(hatch.CallTool) {
@@ -305,7 +305,12 @@ func (d *draft) prompt(e chat.Edits) kvcache.Prompt {
 		for _, a := range e.Append {
 			if a.Message == i {
 				one.Hash ^= hashOf([]byte(a.Text))
-				one.Tools += len(a.Text)
+				if a.Prose {
+					one.Bytes += len(a.Text)
+					one.Signs += kvcache.Signs([]byte(a.Text))
+				} else {
+					one.Tools += len(a.Text)
+				}
 			}
 		}
 		for _, c := range e.Cut {
@@ -333,8 +338,9 @@ func (d *draft) hiddenPieces(p *kvcache.Prompt, e chat.Edits, i int) {
 		}
 		said := h.Text
 		for _, c := range h.Calls {
-			p.Messages = append(p.Messages,
-				piece([]byte(said+c.Name+string(c.Arguments)), kvcache.Assistant), piece([]byte(c.Result), kvcache.Result))
+			call := piece([]byte(said+c.Name+string(c.Arguments)), kvcache.Assistant)
+			call.Calls = 1
+			p.Messages = append(p.Messages, call, piece([]byte(c.Result), kvcache.Result))
 			said = ""
 		}
 	}

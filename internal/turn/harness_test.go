@@ -67,7 +67,6 @@ type setup struct {
 	policy  func(*turn.Policy)
 	builtin embed.Embedder
 	neural  turn.Neural
-	prefix  turn.Prefix
 	views   []embed.Embedder // beside the builtin's, in every snapshot
 	skills  turn.Skills
 	learner turn.Learner
@@ -96,7 +95,7 @@ func newHarness(t testing.TB, s setup) *harness {
 	}
 	h.sessions = session.New(func() time.Time { return h.now })
 	h.planner = turn.NewPlanner(policy, turn.Parts{
-		Sessions: h.sessions, Snapshots: withViews{library, s.views, map[catalog.Hash]*turn.Snapshot{}}, Builtin: s.builtin, Neural: s.neural, Skills: s.skills, Learner: s.learner, Runs: s.runs, Prefix: s.prefix, Recorder: h, QueryKey: []byte("key"),
+		Sessions: h.sessions, Snapshots: withViews{library, s.views, map[catalog.Hash]*turn.Snapshot{}}, Builtin: s.builtin, Neural: s.neural, Skills: s.skills, Learner: s.learner, Runs: s.runs, Recorder: h, QueryKey: []byte("key"),
 	})
 	return h
 }

@@ -58,7 +58,7 @@ func (p *Planner) how(d *draft, s session.State) kvcache.Strategy {
 }
 
 // lost reports whether the engine has nothing left of what this conversation sent, so that a change of its list costs nothing. That another conversation
-// came between is such a case only where the engine was seen to have no room for both. Without anything known of the engine, its usual keep-alive decides.
+// came between is no such case: an engine may have room for both. Without anything known of the engine, its usual keep-alive decides.
 func (p *Planner) lost(d *draft) bool {
 	if d.found.New || !d.found.State.HasList() {
 		return true
@@ -66,11 +66,11 @@ func (p *Planner) lost(d *draft) bool {
 	if p.Prefix == (noPrefix{}) {
 		return d.found.Idle > session.PrefixIdle
 	}
-	switch e := p.Prefix.Expect(d.prompt(d.edits(d.found.State))); e.Lost {
+	switch p.Prefix.Expect(d.prompt(d.edits(d.found.State))).Lost {
 	case kvcache.Unloaded, kvcache.OptionsChanged, kvcache.KeepAliveOver, kvcache.Restarted, kvcache.Overflowed:
 		return true
 	case kvcache.OtherRequest, kvcache.Changed, kvcache.Rewound:
-		return e.Alone || p.policy.Strategy == kvcache.Rebuild
+		return p.policy.Strategy == kvcache.Rebuild
 	}
 	return d.found.Idle > session.PrefixIdle && p.facts(d).Digest == ""
 }
