@@ -186,7 +186,13 @@ func TestARealEngineHasItsToolsBeforeTheConversation(t *testing.T) {
 	if f.Placement != kvcache.BeforeConversation || f.Context != 8192 || f.MaxContext < 2048 || !f.Tools || f.Sliding || !strings.HasPrefix(f.Digest, "sha256-") {
 		t.Errorf("it says %+v", f)
 	}
-	if got, err := Confirm(t.Context(), c, "smollm2", f.Context); got != f.Placement || err != nil {
+	got := kvcache.PlacementUnknown // as long as other work on the machine stretches one of the two times
+	for range 5 {
+		if got, err = Confirm(t.Context(), c, "smollm2", f.Context); got != kvcache.PlacementUnknown || err != nil {
+			break
+		}
+	}
+	if got != f.Placement || err != nil {
 		t.Errorf("measured: %s, %v", got, err)
 	}
 	loaded, err := c.running(t.Context(), time.Now)
