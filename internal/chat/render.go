@@ -36,23 +36,15 @@ func Render(body []byte, r *Request, order []string) []byte {
 // of its names.
 func arrange(elements []Element, order []string) (kept, after []int) {
 	marks := MarksOf(order)
-	twins := make(map[string][]int, len(order)) // by key, those that are wanted alone: an array may be far longer than what is kept of it
-	for _, key := range order {
-		twins[key] = nil
-	}
+	twins := make([][]int, len(order)) // by the key's place in order, those that are wanted alone: an array may be far longer than what is kept of it
 	for i := range elements {
-		key := elements[i].Key
-		if !marks.May(key) {
-			continue
-		}
-		if list, wanted := twins[key]; wanted {
-			twins[key] = append(list, i)
+		if place, wanted := marks.Place(elements[i].Key); wanted {
+			twins[place] = append(twins[place], i)
 		}
 	}
 	kept, after = make([]int, 0, len(order)), make([]int, 0, len(order))
-	for _, key := range order {
-		kept = append(kept, twins[key]...)
-		delete(twins, key)
+	for place := range order {
+		kept = append(kept, twins[place]...)
 		after = append(after, len(kept))
 	}
 	return kept, after

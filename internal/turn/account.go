@@ -53,19 +53,15 @@ func (p *Plan) Account() Account {
 		return Account{App: p.state.App}
 	}
 	a := Account{App: p.state.App, Model: d.request.Chat.Model, Offered: p.Offered()}
-	sizes := make(map[string]int, len(p.state.List)) // of the visible tools
 	names := make([]string, len(p.state.List))
 	for i, v := range p.state.List {
-		sizes[v.Name], names[i] = 0, v.Name
+		names[i] = v.Name
 	}
-	marks := chat.MarksOf(names)
+	marks, sizes := chat.MarksOf(names), make(map[string]int, len(names)) // of the visible tools
 	for _, e := range d.request.Chat.Elements {
 		tokens := d.inTokens(e.End - e.Start)
 		a.OfferedTokens += tokens
-		if !marks.May(e.Key) {
-			continue
-		}
-		if _, visible := sizes[e.Key]; visible {
+		if _, visible := marks.Place(e.Key); visible {
 			sizes[e.Key] = tokens
 		}
 	}

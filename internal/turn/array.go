@@ -40,22 +40,16 @@ func (p *Planner) arrayHash(array []byte) (name catalog.Hash) {
 
 // elements are those of the array that have these keys, at the keys' places; of several with one key the last, and of none an empty one.
 func elements(all []chat.Element, keys []string) []chat.Element {
-	marks, last := chat.MarksOf(keys), make(map[string]int, len(keys)) // by key, where the last one stands, from 1
-	for _, key := range keys {
-		last[key] = 0
-	}
+	marks, last := chat.MarksOf(keys), make([]int, len(keys)) // by the key's place, where the last one stands, from 1
 	for i := range all {
-		if !marks.May(all[i].Key) {
-			continue
-		}
-		if _, ok := last[all[i].Key]; ok {
-			last[all[i].Key] = i + 1
+		if place, ok := marks.Place(all[i].Key); ok {
+			last[place] = i + 1
 		}
 	}
 	found := make([]chat.Element, len(keys))
 	for i, key := range keys {
-		if at := last[key]; at > 0 {
-			found[i] = all[at-1]
+		if place, _ := marks.Place(key); last[place] > 0 {
+			found[i] = all[last[place]-1]
 		}
 	}
 	return found
