@@ -113,12 +113,8 @@ func (s *Set) List(cat *catalog.Catalog) []Bundle {
 
 // Prefix returns the server part of "server__tool" or "server.tool", and false where the name has none.
 func Prefix(name string) (string, bool) {
-	for _, separator := range []string{"__", "."} {
-		if i := strings.Index(name, separator); i > 0 && i+len(separator) < len(name) {
-			return name[:i], true
-		}
-	}
-	return "", false
+	server, _ := catalog.SplitServer(name)
+	return server, server != ""
 }
 
 // Opener is a matched tool that may bring its mates.

@@ -92,3 +92,13 @@ func wordRune(r rune, size int) bool {
 func unspaced(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
+
+// SplitServer splits "server__tool" and "server.tool"; the server of a name that has none is "", and the rest the whole name.
+func SplitServer(name string) (server, rest string) {
+	for _, separator := range [...]string{"__", "."} {
+		if server, rest, ok := strings.Cut(name, separator); ok && server != "" && rest != "" {
+			return server, rest
+		}
+	}
+	return "", name
+}

@@ -66,7 +66,7 @@ func newGivers(cat *catalog.Catalog) *givers {
 	}
 	known := map[need]int32{}
 	for i, list := range required {
-		server, _ := splitServer(cat.Tool(catalog.ID(i)).Name)
+		server, _ := catalog.SplitServer(cat.Tool(catalog.ID(i)).Name)
 		for _, words := range list {
 			at := g.at(known, &readers, server, words)
 			if len(g.given[at]) > 0 && len(g.needs[i]) < maxNeeds && !slices.Contains(g.needs[i], at) {

@@ -3,7 +3,6 @@ package selector
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"toolbelt/catalog"
 )
@@ -29,7 +28,7 @@ const (
 
 // add takes in one tool with its parameters.
 func (r *readers) add(id catalog.ID, t catalog.Tool, parameters []catalog.Parameter) {
-	server, name := splitServer(t.Name)
+	server, name := catalog.SplitServer(t.Name)
 	object, ok := lookedUp(name)
 	if !ok {
 		return
@@ -96,16 +95,6 @@ func hasAll(list, words []string) bool {
 
 func hasAny(list, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-}
-
-// splitServer splits "server__tool" and "server.tool"; a name without a server has "".
-func splitServer(name string) (server, rest string) {
-	for _, separator := range [...]string{"__", "."} {
-		if server, rest, ok := strings.Cut(name, separator); ok && server != "" && rest != "" {
-			return server, rest
-		}
-	}
-	return "", name
 }
 
 // lookedUp is what a tool looks up by its name, in stems: the words after the one that says so ("get_order_details": order), or those before it where none
