@@ -483,3 +483,22 @@ func TestALateCommitTakesNothingBack(t *testing.T) {
 		t.Errorf("the turn has %q", listed(s))
 	}
 }
+
+// Of two plans of one request that no list was there for yet, the one given up may be committed last: the conversation goes on from the other.
+func TestALateCommitOfANewConversationIsOlder(t *testing.T) {
+	c := newClock()
+	m := session.New(c.now)
+	given, asked := m.Find(said("a")), m.Find(said("a"))
+	given.State.Serial, asked.State.Serial = 1, 2
+	m.Commit(asked.Key, asked.State)
+	c.pass(time.Second)
+	m.Commit(given.Key, given.State)
+	on := said("a")
+	on.Continues = true
+	if f := m.Find(on); !f.Same || f.State.Session != asked.State.Session {
+		t.Errorf("it goes on as %+v, want session %s", f, asked.State.Session)
+	}
+	if f := m.Find(said("a", "b")); f.State.Session != asked.State.Session {
+		t.Errorf("its next turn is of session %s, want %s", f.State.Session, asked.State.Session)
+	}
+}

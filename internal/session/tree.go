@@ -19,6 +19,15 @@ type turnNode struct {
 	touched time.Time
 }
 
+// after reports whether n is of a later request than o. Within one process the order of the plans says so: one whose client has given it up may be committed
+// behind the one that followed it.
+func (n turnNode) after(o turnNode) bool {
+	if n.state.Serial > 0 && o.state.Serial > 0 {
+		return n.state.Serial > o.state.Serial
+	}
+	return n.touched.After(o.touched)
+}
+
 // maxSiblings is how many conversations that have said the same so far are told apart; the one touched longest ago goes first.
 const maxSiblings = 64
 
@@ -60,7 +69,7 @@ func (t tree) put(ref string, node turnNode) {
 	if len(nodes) >= maxSiblings {
 		oldest := 0
 		for i, n := range nodes {
-			if n.touched.Before(nodes[oldest].touched) {
+			if nodes[oldest].after(n) {
 				oldest = i
 			}
 		}
@@ -80,7 +89,7 @@ func (t tree) siblings(key string) bool {
 func (t tree) find(path []string, i int, id Identity) (found turnNode, agree int, ok bool) {
 	nodes, _ := t.by.Get(path[i])
 	for _, n := range nodes {
-		if a := t.agreement(n, path[:i+1], id); !ok || a > agree || a == agree && n.touched.After(found.touched) {
+		if a := t.agreement(n, path[:i+1], id); !ok || a > agree || a == agree && n.after(found) {
 			found, agree, ok = n, a, true
 		}
 	}
@@ -117,7 +126,7 @@ func (t tree) agreement(n turnNode, path []string, id Identity) int {
 // has begun with the same words and now says the same next.
 func (t tree) newer(node turnNode, path []string, id Identity) bool {
 	before, agree, ok := t.find(path, len(path)-2, id)
-	if !ok || before.state.Session == node.state.Session || !before.touched.After(node.touched) {
+	if !ok || before.state.Session == node.state.Session || !before.after(node) {
 		return false
 	}
 	return agree >= t.agreement(node, path, id)

@@ -263,13 +263,26 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	}
 	p.observe(plan.key, names, plan.exists)
 	p.ran(plan.key, o.Called)
-	if o.Usage.Done && !o.Silent {
-		p.Sessions.Replied(plan.key, chat.Signature(o.Text, signatures(o.Called)))
-	}
+	p.Sessions.Replied(plan.key, firstReply(plan, o))
 	if plan.draft != nil {
 		id := plan.draft.request.Identity
 		p.Sessions.Answered(id, plan.key, session.Answer{ID: o.ID, Last: o.Last, Owed: p.unanswered(plan, o.Held)})
 	}
+}
+
+// firstReply is the signature of the turn's first answer, "" where it is not known: this one, or, in a request that goes on after it, the one that the app
+// has, which this process need not have seen.
+func firstReply(plan *Plan, o Outcome) string {
+	if d := plan.draft; d != nil && d.request.Chat.Continues {
+		if r := d.request.Chat; len(r.Replies) == len(r.Users) && len(r.Users) > 0 {
+			return r.Replies[len(r.Users)-1]
+		}
+		return ""
+	}
+	if !o.Usage.Done || o.Silent {
+		return ""
+	}
+	return chat.Signature(o.Text, signatures(o.Called))
 }
 
 func bridgedNames(calls []chat.Call) (names []string) {
