@@ -183,7 +183,7 @@ func unanswered(messages []api.Message) string {
 }
 
 // lateNote begins the text that tells the model of tools which the array lacks.
-const lateNote = "You have more tools now. Call them with "
+const lateNote = "\n\nYou have more tools now. Call them with "
 
 // unknown says what the conversation speaks of that the array lacks, or of what it has two, "" where all is well: the bridge, where notes or calls name it. restarted: the engine may have
 // kept a conversation that the daemon has lost.

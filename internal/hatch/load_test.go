@@ -202,7 +202,7 @@ func TestLateAnswerBringsDefinitions(t *testing.T) {
 	got := load.AnswerLate([]string{"c"}, []string{"a", "b"}, nil)
 	want := "You can call these tools now: c.\n" +
 		`You have more tools now. Call them with call_tool, like this: {"name": "a", "arguments": {…}}.` + "\n" +
-		`{"name":"a","description":"Does <a> & b","parameters":{"type":"object","properties":{}}}` + "\n" + `{"name":"b"}`
+		"a(): Does <a> & b\n" + `{"name":"b"}`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

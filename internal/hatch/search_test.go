@@ -75,7 +75,7 @@ func TestSearchAnswer(t *testing.T) {
 func TestSearchAnswersLate(t *testing.T) {
 	loader := hatch.NewLoader(catalog.New([]catalog.Tool{{Name: "get_weather", Description: "Rain"}, {Name: "rain_alarm"}}), nil)
 	got := loader.Search([]byte(`{"query":"rain"}`)).AnswerLate(nil, []string{"rain_alarm"}, nil)
-	for _, want := range []string{"Found:\nrain_alarm\nget_weather: Rain\n", "You cannot call these yet: get_weather.", "Call them with call_tool", `{"name":"rain_alarm"}`} {
+	for _, want := range []string{"Found:\nrain_alarm\nget_weather: Rain\n", "You cannot call these yet: get_weather.", "Call them with call_tool", "\nrain_alarm()"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}

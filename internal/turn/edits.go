@@ -262,7 +262,7 @@ func (d *draft) announce(s *session.State, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	note := session.Note{Anchor: d.anchor(d.newest()), Tools: names, Text: hatch.LateText(d.toolsNamed(names))}
+	note := session.Note{Anchor: d.anchor(d.newest()), Tools: names, Text: "\n\n" + hatch.LateText(d.toolsNamed(names))}
 	s.Notes = append(slices.Clone(s.Notes), note)
 }
 

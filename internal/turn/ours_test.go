@@ -272,7 +272,7 @@ func TestLate(t *testing.T) {
 		t.Fatalf("visible are %q", second.Order())
 	}
 	noted := gjson.GetBytes(second.Body, "messages.2.content").String()
-	if !strings.HasPrefix(noted, "generate an image of a cat") || !strings.Contains(noted, `"name":"generate_image"`) {
+	if !strings.HasPrefix(noted, "generate an image of a cat") || !strings.Contains(noted, "\ngenerate_image(prompt: string") {
 		t.Errorf("the newest message is %q", noted)
 	}
 
@@ -328,7 +328,7 @@ func TestALoadedToolComesLateToo(t *testing.T) {
 	if array(next) != array(first) {
 		t.Error("the array changed")
 	}
-	if text := gjson.GetBytes(next.Body, "messages.2.content").String(); !strings.Contains(text, `{"name":"generate_image"`) {
+	if text := gjson.GetBytes(next.Body, "messages.2.content").String(); !strings.Contains(text, "\ngenerate_image(prompt: string") {
 		t.Errorf("the answer does not define the tool: %q", text)
 	}
 	if reason(next, "generate_image") != session.Hatch {
