@@ -85,7 +85,7 @@ func (s *scene) ask(ctx context.Context, a asking) (Step, Sent, error) {
 		step.Array += len(raw)
 	}
 	for _, need := range a.needs {
-		if !slices.Contains(sent.Tools, need) && !strings.Contains(sent.Texts, `"`+need+`"`) { // late-bound tools stand in messages
+		if !slices.Contains(sent.Tools, need) && !strings.Contains(sent.Texts, `"`+need+`"`) && !strings.Contains(sent.Texts, "\n"+need+"(") { // late-bound tools stand in messages
 			step.Missing = append(step.Missing, need)
 		}
 	}

@@ -31,7 +31,8 @@ type Limits struct {
 	Overflow int     // how many more are appended before anything is evicted
 	Strict   bool    // the list is never longer than Cap: pins and hatches count and are kept like other used tools, and CORE is cut to it
 	Newcomer float64 // share of the turn's best score that a match must reach to enter a list that exists; 0 for any
-	Enough   float64 // or this many match units, however high the best is; 0: nothing but the share is enough
+	Sure     float64 // or this many match units, however high the best is; 0: nothing but the share is enough
+	Enough   float64 // or this many, less than Sure, where nothing has to leave for it; 0 for Sure
 	Delta    float64 // by how much, in match units or in rank, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
 
 	Tokens int                      // budget of the whole list, 0 for none
@@ -105,8 +106,9 @@ type state struct {
 	kept    []Place      // visible only because it was; in the order sent
 	matched []catalog.ID // took a semantic slot, best first
 	skipped []catalog.ID
-	fixed   int // CORE and skill tools
-	cap     int // the cap, widened so that MinSemantic slots are open
+	enough  []catalog.ID // of matched, the newcomers that are merely good enough, best first
+	fixed   int          // CORE and skill tools
+	cap     int          // the cap, widened so that MinSemantic slots are open
 }
 
 func newState(in Input) *state {
@@ -155,12 +157,16 @@ func (a *state) match(matches []selector.Match) {
 			taken--
 			delete(reserved, m.ID)
 		}
-		if taken >= a.cap || a.tooWeak(m, matches[0]) {
+		standing := a.standing(m, matches[0])
+		if taken >= a.cap || standing == weak {
 			a.skipped = append(a.skipped, m.ID)
 			continue
 		}
 		a.show(m.ID, session.Semantic)
 		a.matched = append(a.matched, m.ID)
+		if standing == enough {
+			a.enough = append(a.enough, m.ID)
+		}
 	}
 }
 
@@ -181,7 +187,7 @@ func (a *state) reserved(matches []selector.Match) map[catalog.ID]bool {
 			break
 		}
 		why, shown := a.reason[m.ID]
-		if shown && why != session.Skill || a.tooWeak(m, matches[0]) {
+		if shown && why != session.Skill || a.standing(m, matches[0]) == weak {
 			continue
 		}
 		open--
@@ -190,18 +196,6 @@ func (a *state) reserved(matches []selector.Match) map[catalog.ID]bool {
 		}
 	}
 	return reserved
-}
-
-// tooWeak reports whether a newcomer is so far below the turn's best match that an existing list is not changed for it: each tool
-// that is appended makes the engine read itself and all that follows. A match that is good in itself is never too weak: beside a tool
-// whose very name was said, most that a request needs are far below the best.
-func (a *state) tooWeak(m, best selector.Match) bool {
-	_, old := a.before[m.ID]
-	bar := a.in.Limits.Newcomer * best.Score
-	if enough := a.in.Limits.Enough; enough > 0 {
-		bar = min(bar, enough)
-	}
-	return !old && len(a.before) > 0 && m.Score < bar
 }
 
 // keep keeps what was visible. A tool that matched but found no semantic slot is kept as one that matched this turn.
@@ -230,7 +224,7 @@ func (a *state) makeRoom() {
 	if a.counted() <= allowed {
 		return
 	}
-	need := a.hysteresis(a.counted() - allowed)
+	need := a.hysteresis(a.turnAway(a.counted() - allowed))
 	if need <= 0 {
 		return
 	}
@@ -264,45 +258,6 @@ func (a *state) sortKept() {
 		}
 		return cmp.Compare(place[y.ID], place[x.ID])
 	})
-}
-
-// hysteresis turns away newcomers that beat what they would replace by δ neither in match units nor in rank, the worst first, and returns
-// how many must still be evicted. The turn's best match is never turned away.
-func (a *state) hysteresis(need int) int {
-	if a.in.Limits.Delta <= 0 || a.in.Limits.Score == nil || len(a.in.Matches) == 0 {
-		return need
-	}
-	victims := make([]float64, 0, need)
-	for _, p := range a.kept[:min(need, len(a.kept))] {
-		victims = append(victims, a.in.Limits.Score(p.ID))
-	}
-	slices.SortFunc(victims, func(x, y float64) int { return cmp.Compare(y, x) })
-	best := a.in.Matches[0].ID
-	for i := len(a.matched) - 1; i >= 0 && len(victims) > 0; i-- {
-		id := a.matched[i]
-		if _, old := a.before[id]; old || id == best {
-			continue
-		}
-		if a.in.Limits.Score(id) >= victims[0]+a.in.Limits.Delta || a.outranks(id, a.kept[:min(need, len(a.kept))]) {
-			break
-		}
-		a.hide(id)
-		a.matched = slices.Delete(a.matched, i, i+1)
-		a.skipped = append(a.skipped, id)
-		victims = victims[1:]
-		need--
-	}
-	return need
-}
-
-// outranks reports whether a newcomer stands δ above all of the victims in rank. Match units know a tool's own texts alone; rank, which
-// brought the newcomer into the list, also what words, clauses and the tools that are alike have to say.
-func (a *state) outranks(id catalog.ID, victims []Place) bool {
-	rank := a.in.Limits.Rank
-	if rank == nil {
-		return false
-	}
-	return !slices.ContainsFunc(victims, func(p Place) bool { return rank(id) < rank(p.ID)+a.in.Limits.Delta })
 }
 
 // fill shows what fits into what is left under the cap, and returns what is left then: no match and no kept tool ever loses its slot to one.

@@ -14,21 +14,55 @@ import (
 func TestAMatchThatIsGoodInItselfEntersHoweverHighTheBestIs(t *testing.T) {
 	list := []selector.Match{{ID: 50, Rank: 9, Score: 12}, {ID: 51, Rank: 8, Score: 5}, {ID: 52, Rank: 7, Score: 4.9}, {ID: 53, Rank: 6, Score: 6}}
 	for _, c := range []struct {
-		name             string
-		newcomer, enough float64
-		best             float64
-		want             []catalog.ID
+		name           string
+		newcomer, sure float64
+		best           float64
+		want           []catalog.ID
 	}{
 		{"the share alone", .5, 0, 12, []catalog.ID{50, 53}},
-		{"enough", .5, 5, 12, []catalog.ID{50, 51, 53}},
-		{"the share is lower than enough", .5, 5, 8, []catalog.ID{50, 51, 52, 53}},
-		{"enough is no bar by itself", 0, 5, 12, []catalog.ID{50, 51, 52, 53}},
+		{"sure", .5, 5, 12, []catalog.ID{50, 51, 53}},
+		{"the share is lower", .5, 5, 8, []catalog.ID{50, 51, 52, 53}},
+		{"it is no bar by itself", 0, 5, 12, []catalog.ID{50, 51, 52, 53}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			in := admission.Input{Turn: 2, Matches: slices.Clone(list), Previous: places(1, ids(0, 4)...), Limits: admission.Limits{Cap: 14, Newcomer: c.newcomer, Enough: c.enough}}
+			in := admission.Input{Turn: 2, Matches: slices.Clone(list), Previous: places(1, ids(0, 4)...), Limits: admission.Limits{Cap: 14, Newcomer: c.newcomer, Sure: c.sure}}
 			in.Matches[0].Score = c.best
 			if r := admission.Admit(in); !slices.Equal(r.Admitted, c.want) {
 				t.Errorf("admitted %v, want %v; skipped %v", r.Admitted, c.want, r.Skipped)
+			}
+		})
+	}
+}
+
+// A newcomer that is merely good enough is appended, and gives way before anything is evicted.
+func TestAMatchThatIsGoodEnoughEntersWhereNothingLeaves(t *testing.T) {
+	matches := []selector.Match{{ID: 50, Rank: 9, Score: 12}, {ID: 51, Rank: 8, Score: 3.6}, {ID: 52, Rank: 7, Score: 3.5}, {ID: 53, Rank: 6, Score: 5}, {ID: 54, Rank: 5, Score: 3.4}}
+	for _, c := range []struct {
+		name      string
+		kept      int // how many are in the list, all stale
+		strict    bool
+		lost      bool
+		want      []catalog.ID
+		noneLeave bool
+	}{
+		{"room for all", 9, false, false, []catalog.ID{50, 51, 52, 53}, true},
+		{"room for three", 11, false, false, []catalog.ID{50, 51, 53}, true},
+		{"room for two", 12, false, false, []catalog.ID{50, 53}, true},
+		{"room for none", 14, false, false, []catalog.ID{50, 53}, false},
+		{"a strict list", 10, true, false, []catalog.ID{50, 51, 52, 53}, false},
+		{"a lost prefix", 10, false, true, []catalog.ID{50, 51, 52, 53}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := admission.Input{
+				Turn: 9, Matches: slices.Clone(matches), Previous: places(1, ids(0, c.kept)...), PrefixLost: c.lost,
+				Limits: admission.Limits{Cap: 10, Overflow: 4, Strict: c.strict, Newcomer: .5, Sure: 5, Enough: 3.5},
+			}
+			r := admission.Admit(in)
+			if !slices.Equal(r.Admitted, c.want) || (len(r.Evicted) == 0) != c.noneLeave {
+				t.Errorf("admitted %v, want %v; evicted %v", r.Admitted, c.want, r.Evicted)
+			}
+			if !slices.Contains(r.Skipped, 54) || len(r.Skipped)+len(r.Admitted) != len(matches) {
+				t.Errorf("skipped %v", r.Skipped)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 		Previous:   d.places(),
 		PrefixLost: d.remade,
 		Limits: admission.Limits{
-			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Enough: enoughMatch * p.policy.Threshold, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
+			Cap: p.policy.MaxTools, Newcomer: p.policy.Newcomer, Sure: sureMatch * p.policy.Threshold, Enough: enoughMatch * p.policy.Threshold, Overflow: p.policy.Overflow, Strict: p.policy.Strict, Delta: p.policy.Delta,
 			Tokens: d.tokenBudget(),
 			Cost:   func(id catalog.ID) int { return d.rates.ToolTokens(1, cat.Tool(id).Bytes) },
 			Score:  func(id catalog.ID) float64 { return float64(scores.Match[id]) },
@@ -43,7 +43,7 @@ func (p *Planner) input(d *draft, scores selector.Scores, matches []selector.Mat
 	case how == kvcache.Late: // nothing can leave a frozen array, nor the text of a message
 		in.Limits.Overflow = cat.Len()
 	case how == kvcache.Frozen:
-		in.Limits.Newcomer, in.Limits.Enough = math.MaxFloat64, 0
+		in.Limits.Newcomer, in.Limits.Sure, in.Limits.Enough = math.MaxFloat64, 0, 0
 	}
 	if len(in.Previous) == 0 { // a list that exists is never seeded
 		in.Seed = p.seed(d)
@@ -68,9 +68,12 @@ func (d *draft) hides(id catalog.ID) bool {
 	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
 }
 
-// A match of enoughMatch × τ enters a list that exists, however much better the turn's best match is; from 2 to 3 most of what it gains on
-// the sets of doc/recall.md is gained.
-const enoughMatch = 2.5
+// A match of sureMatch × τ enters a list that exists, however much better the turn's best match is, and one of enoughMatch × τ where nothing has to leave for
+// it: doc/recall.md, "What keeping the list costs".
+const (
+	sureMatch   = 2.5
+	enoughMatch = 1.75
+)
 
 // seedTools is how many tools are shown for want of anything to go by.
 const seedTools = 3
