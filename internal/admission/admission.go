@@ -32,7 +32,7 @@ type Limits struct {
 	Strict   bool    // the list is never longer than Cap: pins and hatches count and are kept like other used tools, and CORE is cut to it
 	Newcomer float64 // share of the turn's best score that a match must reach to enter a list that exists; 0 for any
 	Sure     float64 // or this many match units, however high the best is; 0: nothing but the share is enough
-	Enough   float64 // or this many, less than Sure, where nothing has to leave for it; 0 for Sure
+	Enough   float64 // or this many, less than Sure, for a free slot under the cap; 0 for Sure
 	Delta    float64 // by how much, in match units or in rank, a newcomer must beat a kept tool that it replaces; 0 across a change of embedder
 
 	Tokens int                      // budget of the whole list, 0 for none
@@ -221,10 +221,11 @@ func (a *state) makeRoom() {
 	if a.in.PrefixLost {
 		allowed = a.cap
 	}
+	a.turnAway()
 	if a.counted() <= allowed {
 		return
 	}
-	need := a.hysteresis(a.turnAway(a.counted() - allowed))
+	need := a.hysteresis(a.counted() - allowed)
 	if need <= 0 {
 		return
 	}

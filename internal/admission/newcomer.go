@@ -13,7 +13,7 @@ type standing int
 
 const (
 	weak   standing = iota // it does not enter
-	enough                 // it enters where nothing has to leave for it
+	enough                 // it enters where a slot under the cap is free
 	strong                 // it enters
 )
 
@@ -30,18 +30,17 @@ func (a *state) standing(m, best selector.Match) standing {
 	return weak
 }
 
-// turnAway turns away newcomers that are merely good enough, the worst first, rather than evict for them, and returns how many must still be evicted. A
-// strict list has no room to append in: there they may replace.
-func (a *state) turnAway(need int) int {
+// turnAway turns away newcomers that are merely good enough where they take the list past its cap, the worst first. A strict list has no room to grow:
+// there they may replace.
+func (a *state) turnAway() {
 	if a.in.Limits.Strict || a.in.PrefixLost {
-		return need
+		return
 	}
-	for ; need > 0 && len(a.enough) > 0; need-- {
+	for a.counted() > a.cap && len(a.enough) > 0 {
 		id := a.enough[len(a.enough)-1]
 		a.enough = a.enough[:len(a.enough)-1]
 		a.turnedAway(id)
 	}
-	return need
 }
 
 // turnedAway takes a match that was let in out again.

@@ -34,8 +34,8 @@ func TestAMatchThatIsGoodInItselfEntersHoweverHighTheBestIs(t *testing.T) {
 	}
 }
 
-// A newcomer that is merely good enough is appended, and gives way before anything is evicted.
-func TestAMatchThatIsGoodEnoughEntersWhereNothingLeaves(t *testing.T) {
+// A newcomer that is merely good enough takes a free slot, and nobody else's.
+func TestAMatchThatIsGoodEnoughEntersWhereASlotIsFree(t *testing.T) {
 	matches := []selector.Match{{ID: 50, Rank: 9, Score: 12}, {ID: 51, Rank: 8, Score: 3.6}, {ID: 52, Rank: 7, Score: 3.5}, {ID: 53, Rank: 6, Score: 5}, {ID: 54, Rank: 5, Score: 3.4}}
 	for _, c := range []struct {
 		name      string
@@ -45,9 +45,10 @@ func TestAMatchThatIsGoodEnoughEntersWhereNothingLeaves(t *testing.T) {
 		want      []catalog.ID
 		noneLeave bool
 	}{
-		{"room for all", 9, false, false, []catalog.ID{50, 51, 52, 53}, true},
-		{"room for three", 11, false, false, []catalog.ID{50, 51, 53}, true},
-		{"room for two", 12, false, false, []catalog.ID{50, 53}, true},
+		{"room for all", 6, false, false, []catalog.ID{50, 51, 52, 53}, true},
+		{"room for three", 7, false, false, []catalog.ID{50, 51, 53}, true},
+		{"room for two", 8, false, false, []catalog.ID{50, 53}, true},
+		{"room past the cap", 12, false, false, []catalog.ID{50, 53}, true},
 		{"room for none", 14, false, false, []catalog.ID{50, 53}, false},
 		{"a strict list", 10, true, false, []catalog.ID{50, 51, 52, 53}, false},
 		{"a lost prefix", 10, false, true, []catalog.ID{50, 51, 52, 53}, false},

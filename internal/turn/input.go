@@ -68,8 +68,8 @@ func (d *draft) hides(id catalog.ID) bool {
 	return slices.ContainsFunc(d.request.Chat.Elements, func(e chat.Element) bool { return e.Deferred && e.Key == name })
 }
 
-// A match of sureMatch × τ enters a list that exists, however much better the turn's best match is, and one of enoughMatch × τ where nothing has to leave for
-// it: doc/recall.md, "What keeping the list costs".
+// A match of sureMatch × τ enters a list that exists, however much better the turn's best match is, and one of enoughMatch × τ where a slot is
+// free: doc/recall.md, "What keeping the list costs".
 const (
 	sureMatch   = 2.5
 	enoughMatch = 1.75
