@@ -48,6 +48,8 @@ func TestLateTextFallsBackToJSON(t *testing.T) {
 		`{"type":"object","properties":{"a":{"oneOf":[{"type":"string"},{"type":"number"}]}}}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"if":{"required":["a"]}}`,
 		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}`,
+		`{"type":"object","additionalProperties":true}`,
+		`{"type":"object","properties":{"a":{"type":"object","additionalProperties":true}}}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a","b"]}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":"a"}`,
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":[1]}`,

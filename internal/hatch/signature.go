@@ -53,9 +53,10 @@ var (
 	boundKeys  = []string{"format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems"}
 )
 
-// onlyHas reports whether an object has no other keys than these, and that additional properties have no schema of their own.
+// onlyHas reports whether a schema has no other keys than these, and says nothing of additional properties but that there are none.
 func (s *signer) onlyHas(node gjson.Result, keys ...[]string) bool {
-	ok := !node.Get("additionalProperties").IsObject()
+	more := node.Get("additionalProperties")
+	ok := !more.Exists() || more.Type == gjson.False
 	node.ForEach(func(key, _ gjson.Result) bool {
 		ok = ok && slices.ContainsFunc(keys, func(k []string) bool { return slices.Contains(k, key.Str) })
 		return ok
