@@ -2,7 +2,6 @@ package hatch
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -20,7 +19,7 @@ func signature(t catalog.Tool) (string, bool) {
 	s := signer{said: t.Description}
 	parameters := ""
 	if root := gjson.ParseBytes(t.Schema); len(t.Schema) > 0 && root.Type != gjson.Null {
-		if !root.IsObject() || !s.onlyHas(root, objectKeys) || root.Get("type").Exists() && root.Get("type").Str != "object" ||
+		if !root.IsObject() || !onlyHas(root, objectKeys) || root.Get("type").Exists() && root.Get("type").Str != "object" ||
 			!strings.Contains(t.Description, root.Get("description").Str) {
 			return "", false
 		}
@@ -54,7 +53,7 @@ var (
 )
 
 // onlyHas reports whether a schema has no other keys than these, and says nothing of additional properties but that there are none.
-func (s *signer) onlyHas(node gjson.Result, keys ...[]string) bool {
+func onlyHas(node gjson.Result, keys ...[]string) bool {
 	more := node.Get("additionalProperties")
 	ok := !more.Exists() || more.Type == gjson.False
 	node.ForEach(func(key, _ gjson.Result) bool {
@@ -78,18 +77,15 @@ func (s *signer) members(object gjson.Result, path string, depth int) string {
 	}
 	var parts []string
 	properties.ForEach(func(key, value gjson.Result) bool {
-		part := member(key.Str)
-		at := slices.Index(needed, key.Str)
-		if at < 0 {
-			part += "?"
-		} else {
-			needed = slices.Delete(needed, at, at+1)
+		name, optional := member(key.Str), "?"
+		if at := slices.Index(needed, key.Str); at >= 0 {
+			optional, needed = "", slices.Delete(needed, at, at+1)
 		}
-		place := member(key.Str)
+		place := name
 		if path != "" {
-			place = path + "." + place
+			place = path + "." + name
 		}
-		parts = append(parts, part+": "+s.value(value, place, depth))
+		parts = append(parts, name+optional+": "+s.value(value, place, depth))
 		return !s.beyond
 	})
 	if len(needed) > 0 { // demanded, and not described
@@ -103,7 +99,7 @@ func (s *signer) value(schema gjson.Result, path string, depth int) string {
 	if schema.Type == gjson.True { // anything
 		return "any"
 	}
-	if depth <= 0 || !schema.IsObject() || !s.onlyHas(schema, valueKeys, boundKeys) {
+	if depth <= 0 || !schema.IsObject() || !onlyHas(schema, valueKeys, boundKeys) {
 		s.beyond = true
 		return ""
 	}
@@ -123,23 +119,16 @@ func (s *signer) kind(schema gjson.Result, path string, depth int) string {
 		return c.Get("@ugly").Raw
 	}
 	if list := schema.Get("enum"); list.Exists() {
-		if !list.IsArray() || len(list.Array()) == 0 {
-			s.beyond = true
-			return ""
-		}
-		return alternatives(list, func(v gjson.Result) string { return v.Get("@ugly").Raw })
+		return s.alternatives(list, func(v gjson.Result) string { return v.Get("@ugly").Raw })
 	}
 	if either := schema.Get("anyOf"); either.Exists() {
-		if !either.IsArray() || len(either.Array()) == 0 || schema.Get("type").Exists() || schema.Get("properties").Exists() {
-			s.beyond = true
-			return ""
-		}
-		return alternatives(either, func(v gjson.Result) string { return s.value(v, path, depth-1) })
+		s.beyond = s.beyond || schema.Get("type").Exists() || schema.Get("properties").Exists()
+		return s.alternatives(either, func(v gjson.Result) string { return s.value(v, path, depth-1) })
 	}
 	name := schema.Get("type")
 	switch {
-	case name.IsArray() && len(name.Array()) > 0 && !schema.Get("items").Exists() && !schema.Get("properties").Exists():
-		return alternatives(name, func(v gjson.Result) string { return v.Str })
+	case name.IsArray() && !schema.Get("items").Exists() && !schema.Get("properties").Exists():
+		return s.alternatives(name, func(v gjson.Result) string { return v.Str })
 	case name.Str == "array" && schema.Get("items").Exists():
 		item := s.value(schema.Get("items"), path+"[]", depth-1)
 		if strings.ContainsAny(item, " ") && !strings.HasPrefix(item, "{") {
@@ -183,7 +172,12 @@ func (s *signer) note(schema gjson.Result, path string) {
 	}
 }
 
-func alternatives(list gjson.Result, text func(gjson.Result) string) string {
+// alternatives joins what a list that is not empty offers.
+func (s *signer) alternatives(list gjson.Result, text func(gjson.Result) string) string {
+	if !list.IsArray() || len(list.Array()) == 0 {
+		s.beyond = true
+		return ""
+	}
 	var parts []string
 	for _, v := range list.Array() {
 		parts = append(parts, text(v))
@@ -196,7 +190,7 @@ func member(name string) string {
 	if plainName(name) {
 		return name
 	}
-	return strconv.Quote(name)
+	return quoted(name)
 }
 
 // plainName reports whether a name consists of letters, digits and what joins words.
