@@ -15,7 +15,7 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "mode: on\n", "tau: .inf\n", "max_tools: 0x10\n", "core: [a, b]\n", "<<: {mode: on}\n",
 		"bundles:\n- &b {name: a, members: &m [b, c]}\n- {<<: *b, name: d}\n", "a: &a [*a]\n", "token: !!binary aGk=\n", "? [a]\n: b\n",
-		"mode: |\n  on\n", "upstream: http://[::1\n", "hosts: [a, b]\n", "budget: 1h\n", "!!map {}\n", "%YAML 1.1\n---\nmode: off\n",
+		"mode: |\n  on\n", "upstream: http://[::1\n", "upstream: \"\"", "hosts: [a, b]\n", "budget: 1h\n", "!!map {}\n", "%YAML 1.1\n---\nmode: off\n",
 	} {
 		f.Add([]byte(seed))
 	}

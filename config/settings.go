@@ -29,7 +29,7 @@ func serveSettings() []setting {
 			set: func(c *Config, v value) (err error) { c.Serve.Listen, err = v.listen(); return },
 			get: func(c *Config) any { return c.Serve.Listen }},
 		{key: "upstream", fallback: "OLLAMA_HOST", std: "http://127.0.0.1:11434",
-			set: func(c *Config, v value) (err error) { c.Serve.Upstream, err = v.line(2048); return },
+			set: func(c *Config, v value) (err error) { c.Serve.Upstream, err = v.engine(); return },
 			get: func(c *Config) any { return c.Serve.Upstream }},
 		{key: "token", secret: true,
 			set: func(c *Config, v value) (err error) { c.Serve.Token, err = v.secret(); return },

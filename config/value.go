@@ -137,6 +137,14 @@ func (v value) line(limit int) (string, error) {
 	return v.text, nil
 }
 
+// engine reads an engine's address, which proxy.ParseUpstream understands: there is always one.
+func (v value) engine() (string, error) {
+	if strings.TrimSpace(v.text) == "" {
+		return "", errors.New(`allowed is an address, such as http://127.0.0.1:11434; leave the key out for the usual one`)
+	}
+	return v.line(2048)
+}
+
 // path reads a file's path: ~/ is the home directory, a relative one starts from the file that holds
 // it, or from the working directory. "" and ":memory:", a database that ends with the process, stay as they are.
 func (v value) path() (string, error) {
