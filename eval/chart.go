@@ -1,13 +1,75 @@
 package eval
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"html/template"
-	"math"
+	"image/color"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// bar is one bar of a bar chart: a share with, where high is over low, its interval.
+// chart is a picture of a report: an SVG whose colours are the page's, by name.
+type chart struct {
+	Title, About string
+	File         string // its name where it stands in a file of its own; "" where it does not
+	Picture      template.HTML
+}
+
+// show sets the picture, or says why there is none.
+func (c *chart) show(picture template.HTML, err error) {
+	if c.Picture = picture; err != nil {
+		c.About += " It could not be drawn: " + err.Error() + "."
+	}
+}
+
+// palette is the colours of pages and pictures, on light paper and on dark.
+//
+//go:embed palette.css
+var palette string
+
+var notInFileNames = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
+
+// pictureFile is the name of a picture's file: of what it is called, letters, digits and what joins them.
+func pictureFile(name string) string { return notInFileNames.ReplaceAllString(name, "-") + ".svg" }
+
+// writeFile writes the picture as a file that needs nothing else, in the reader's choice of light and dark.
+func (c chart) writeFile(w io.Writer) error {
+	head, rest, _ := strings.Cut(string(c.Picture), ">")
+	head = strings.Replace(head, "<svg", `<svg xmlns="http://www.w3.org/2000/svg"`, 1)
+	_, err := fmt.Fprintf(w, "%s>\n<style>\n%s</style>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:var(--paper)\"/>\n%s\n", head, palette, rest)
+	return err
+}
+
+// Shades of the palette, as colours that stand for their names until the picture is written.
+var (
+	ink, soft, rule = shade(0), shade(1), shade(2)
+	shadeNames      = []string{"ink", "soft", "line", "a", "b", "c", "d", "e", "f"}
+	shadeOf         = map[string]int{
+		"all": 3, AllWarm: 3, "bm25": 3, ByGAIA: 4, "append": 5, "auto": 5, "toolbelt": 5, "plan": 5, "late": 6, "dense": 6, "select": 6, "rebuild": 7, "frozen": 7, "unlearned": 7, Floor: 8,
+	}
+)
+
+func shade(i int) color.Color { return color.NRGBA{R: 1, G: 2, B: uint8(i), A: 255} }
+
+func shadeFor(series string) color.Color {
+	if i, ok := shadeOf[series]; ok {
+		return shade(i)
+	}
+	return soft
+}
+
+// bar is one bar of a bar chart, where high is over low with its interval.
 type bar struct {
 	series    string
 	value     float64
@@ -20,45 +82,92 @@ type barGroup struct {
 	bars []bar
 }
 
-// Measures of a bar chart, in pixels.
-const (
-	barRow   = 13 // height of a bar with its gap
-	barGap   = 12 // between groups
-	barLeft  = 120
-	barWidth = 620 // of the value 1
-	barTop   = 22
-	barRight = 60
-)
-
-// barChart draws shares from 0 to 1 as horizontal bars. Colours are classes named for the series.
-func barChart(title string, groups []barGroup) template.HTML {
-	var body strings.Builder
-	y := barTop
-	for _, g := range groups {
-		height := barRow * len(g.bars)
-		fmt.Fprintf(&body, `<text class="name" x="%d" y="%d">%s</text>`, barLeft-8, y+height/2+4, escape(g.name))
-		for _, b := range g.bars {
-			w := b.value * barWidth
-			fmt.Fprintf(&body, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d"><title>%s, %s: %.3f</title></rect>`, escape(b.series), barLeft, y, w, barRow-3, escape(g.name), escape(b.series), b.value)
-			at := w
-			if b.high > b.low {
-				at = max(w, b.high*barWidth)
-				fmt.Fprintf(&body, `<path class="whisker" d="M%.1f %.1fH%.1f"/>`, barLeft+b.low*barWidth, float64(y)+(barRow-3)/2., barLeft+b.high*barWidth)
-			}
-			fmt.Fprintf(&body, `<text class="value" x="%.1f" y="%d">%.3f</text>`, barLeft+at+5, y+barRow-4, b.value)
-			y += barRow
-		}
-		y += barGap
+// grouped adds a bar to the group of that name, the last one or a new one.
+func grouped(groups []barGroup, name string, b bar) []barGroup {
+	if len(groups) == 0 || groups[len(groups)-1].name != name {
+		groups = append(groups, barGroup{name: name})
 	}
-	var grid strings.Builder
-	for i := range 6 {
-		x := barLeft + float64(i)/5*barWidth
-		fmt.Fprintf(&grid, `<path class="grid" d="M%.1f %dV%d"/><text class="tick" x="%.1f" y="%d">%.1f</text>`, x, barTop-6, y-barGap+4, x, barTop-10, float64(i)/5)
-	}
-	return svg(title, barLeft+barWidth+barRight, y, grid.String()+body.String())
+	last := &groups[len(groups)-1]
+	last.bars = append(last.bars, b)
+	return groups
 }
 
-// point of a line chart; both coordinates are over 0.
+// Measures of charts, in points.
+const (
+	chartWidth = 600
+	lineHeight = 260
+	barHeight  = 10. // of a bar with its gap
+	axisHeight = 34.
+	textSize   = 8.5
+)
+
+// bars draws horizontal bars from 0 to the end of the axis, most or, where that is 0, what the values need; form writes a value.
+func bars(title string, groups []barGroup, most float64, form string) (template.HTML, error) {
+	p := newPlot()
+	var ticks plot.ConstantTicks
+	var spans whiskers
+	var values plotter.XYLabels
+	y := 0.
+	for _, g := range groups {
+		top := y
+		for _, b := range g.bars {
+			rect, err := plotter.NewBarChart(plotter.Values{b.value}, vg.Points(barHeight-2.5))
+			if err != nil {
+				return "", fmt.Errorf("drawing %q: %w", title, err)
+			}
+			rect.Horizontal, rect.XMin, rect.Color, rect.LineStyle.Width = true, y, shadeFor(b.series), 0
+			p.Add(rect)
+			end := b.value
+			if b.high > b.low {
+				end = max(end, b.high)
+				spans = append(spans, whisker{plotter.XY{X: b.value, Y: y}, b.value - b.low, b.high - b.value})
+			}
+			label := fmt.Sprintf(form, b.value)
+			if b.series != g.name {
+				label += "  " + b.series
+			}
+			values.XYs, values.Labels = append(values.XYs, plotter.XY{X: end, Y: y}), append(values.Labels, label)
+			y--
+		}
+		ticks = append(ticks, plot.Tick{Value: (top + y + 1) / 2, Label: g.name})
+		y--
+	}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = rule, nil
+	p.Add(grid)
+	if len(spans) > 0 {
+		lines, err := plotter.NewXErrorBars(spans)
+		if err != nil {
+			return "", fmt.Errorf("drawing %q: %w", title, err)
+		}
+		lines.Color, lines.CapWidth = ink, 0
+		p.Add(lines)
+	}
+	if err := addLabels(p, values); err != nil {
+		return "", fmt.Errorf("drawing %q: %w", title, err)
+	}
+	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.Width = ticks, 0, 0
+	p.Y.Tick.Label.Color = ink
+	p.Y.Min, p.Y.Max, p.X.Min = y+1, 1, 0
+	if most > 0 {
+		p.X.Max = most
+	}
+	return drawn(p, title, axisHeight-y*barHeight), nil
+}
+
+type whisker struct {
+	plotter.XY
+	low, high float64
+}
+
+// whiskers are plotter.XErrorer and XYer.
+type whiskers []whisker
+
+func (v whiskers) Len() int                        { return len(v) }
+func (v whiskers) XY(i int) (float64, float64)     { return v[i].X, v[i].Y }
+func (v whiskers) XError(i int) (float64, float64) { return v[i].low, v[i].high }
+
+// point of a line chart.
 type point struct{ x, y float64 }
 
 // line is one line of a line chart.
@@ -67,64 +176,100 @@ type line struct {
 	points []point
 }
 
-// Measures of a line chart, in pixels.
-const (
-	lineLeft, lineTop    = 70, 14
-	lineWidth, lineHeigh = 640, 300
+// lines draws lines from 0, or with both axes logarithmic, where every coordinate is over 0.
+func lines(title, across, up string, of []line, logarithmic bool) (template.HTML, error) {
+	p := newPlot()
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = rule, rule
+	p.Add(grid)
+	var names plotter.XYLabels
+	for _, l := range of {
+		xys := make(plotter.XYs, len(l.points))
+		for i, pt := range l.points {
+			xys[i] = plotter.XY{X: pt.x, Y: pt.y}
+		}
+		path, dots, err := plotter.NewLinePoints(xys)
+		if err != nil {
+			return "", fmt.Errorf("drawing %q: %w", title, err)
+		}
+		path.Color, path.Width = shadeFor(l.series), vg.Points(1.5)
+		dots.Color, dots.Shape, dots.Radius = shadeFor(l.series), draw.CircleGlyph{}, vg.Points(2.5)
+		p.Add(path, dots)
+		names.XYs, names.Labels = append(names.XYs, xys[len(xys)-1]), append(names.Labels, l.series)
+	}
+	if err := addLabels(p, names); err != nil {
+		return "", fmt.Errorf("drawing %q: %w", title, err)
+	}
+	p.X.Label.Text, p.Y.Label.Text = across, up
+	if logarithmic {
+		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+		p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	} else {
+		p.X.Min, p.Y.Min = 0, 0
+	}
+	return drawn(p, title, lineHeight), nil
+}
+
+// addLabels writes each label right of its place.
+func addLabels(p *plot.Plot, of plotter.XYLabels) error {
+	labels, err := plotter.NewLabels(of)
+	if err != nil {
+		return err
+	}
+	for i := range labels.TextStyle {
+		s := &labels.TextStyle[i]
+		s.Font, s.Color, s.YAlign = chartFont(), soft, draw.YCenter
+	}
+	labels.Offset = vg.Point{X: vg.Points(5), Y: vg.Points(1)}
+	p.Add(labels)
+	return nil
+}
+
+// plainTicks are plot's own, written without zeros that say nothing.
+func plainTicks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 6, 64)
+		}
+	}
+	return ticks
+}
+
+func chartFont() font.Font {
+	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
+}
+
+func newPlot() *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = nil
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Color, axis.Tick.Color = rule, rule
+		axis.Label.TextStyle.Font, axis.Tick.Label.Font = chartFont(), chartFont()
+		axis.Label.TextStyle.Color, axis.Tick.Label.Color = soft, soft
+		axis.Padding, axis.Tick.Marker = 0, plot.TickerFunc(plainTicks)
+	}
+	return p
+}
+
+var (
+	shadeCode = regexp.MustCompile(`#0102([0-9A-F]{2})`)
+	svgStart  = regexp.MustCompile(`(?s)^.*?<svg [^>]*?viewBox="([^"]*)"[^>]*>`)
 )
 
-// logChart draws lines with both axes logarithmic. unit names the y axis, across the x axis.
-func logChart(title, across, unit string, lines []line) template.HTML {
-	x0, x1, y0, y1 := decades(lines)
-	px := func(x float64) float64 { return lineLeft + (math.Log10(x)-x0)/(x1-x0)*lineWidth }
-	py := func(y float64) float64 { return lineTop + (y1-math.Log10(y))/(y1-y0)*lineHeigh }
-	var body strings.Builder
-	for d := x0; d <= x1; d++ {
-		x := px(math.Pow(10, d))
-		fmt.Fprintf(&body, `<path class="grid" d="M%.1f %dV%d"/><text class="tick" x="%.1f" y="%d">%s</text>`, x, lineTop, lineTop+lineHeigh, x, lineTop+lineHeigh+16, thousands(math.Pow(10, d)))
-	}
-	for d := y0; d <= y1; d++ {
-		y := py(math.Pow(10, d))
-		fmt.Fprintf(&body, `<path class="grid" d="M%d %.1fH%d"/><text class="name" x="%d" y="%.1f">%s</text>`, lineLeft, y, lineLeft+lineWidth, lineLeft-8, y+4, thousands(math.Pow(10, d)))
-	}
-	for _, l := range lines {
-		var d strings.Builder
-		for i, p := range l.points {
-			fmt.Fprintf(&d, "%c%.1f %.1f", "ML"[min(i, 1)], px(p.x), py(p.y))
-			fmt.Fprintf(&body, `<circle class="%s" cx="%.1f" cy="%.1f" r="3"><title>%s: %s at %s</title></circle>`, escape(l.series), px(p.x), py(p.y), escape(l.series), thousands(math.Round(p.y)), thousands(p.x))
+// drawn is a plot of this height, in points, as an SVG element.
+func drawn(p *plot.Plot, title string, height float64) template.HTML {
+	canvas := vgsvg.New(vg.Points(chartWidth), vg.Points(height))
+	p.Draw(draw.Crop(draw.New(canvas), vg.Points(6), vg.Points(-8), vg.Points(4), vg.Points(-6)))
+	var out bytes.Buffer
+	_, _ = canvas.WriteTo(&out) // a buffer takes everything
+	text := svgStart.ReplaceAllString(out.String(), `<svg viewBox="$1" width="800" role="img" aria-label="`+strings.ReplaceAll(template.HTMLEscapeString(title), "$", "$$")+`">`)
+	text = shadeCode.ReplaceAllStringFunc(text, func(code string) string {
+		var i int
+		if _, err := fmt.Sscanf(code, "#0102%X", &i); err != nil || i >= len(shadeNames) {
+			return code
 		}
-		fmt.Fprintf(&body, `<path class="line %s" d="%s"/>`, escape(l.series), d.String())
-	}
-	fmt.Fprintf(&body, `<text class="tick" x="%d" y="%d">%s</text><text class="unit" x="%d" y="%d">%s</text>`, lineLeft+lineWidth/2, lineTop+lineHeigh+34, escape(across), lineLeft+6, lineTop+12, escape(unit))
-	return svg(title, lineLeft+lineWidth+40, lineTop+lineHeigh+42, body.String())
-}
-
-// decades are the powers of ten around all points, at least one apart.
-func decades(lines []line) (x0, x1, y0, y1 float64) {
-	x0, y0, x1, y1 = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
-	for _, l := range lines {
-		for _, p := range l.points {
-			x0, x1 = min(x0, math.Floor(math.Log10(p.x))), max(x1, math.Ceil(math.Log10(p.x)))
-			y0, y1 = min(y0, math.Floor(math.Log10(p.y))), max(y1, math.Ceil(math.Log10(p.y)))
-		}
-	}
-	return x0, max(x1, x0+1), y0, max(y1, y0+1)
-}
-
-func svg(title string, width, height int, body string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %d %d" width="%d" role="img" aria-label="%s">%s</svg>`, width, height, width, escape(title), body))
-}
-
-func escape(s string) string { return template.HTMLEscapeString(s) }
-
-// thousands writes a number with a comma before each three digits.
-func thousands(x float64) string {
-	digits := fmt.Sprintf("%.0f", x)
-	if x < 1 {
-		return fmt.Sprintf("%g", x)
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+		return "var(--" + shadeNames[i] + ")"
+	})
+	return template.HTML(strings.ReplaceAll(text, "font-family:Liberation Sans", "font-family:Liberation Sans,Arial,Helvetica,sans-serif"))
 }

@@ -153,6 +153,9 @@ func (r *CostReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMar
 // WriteHTML writes the report as one page.
 func (r *CostReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
+// Pictures are the report's pictures as files that need nothing else, by their names.
+func (r *CostReport) Pictures() map[string]func(io.Writer) error { return r.page().Pictures() }
+
 func (r *CostReport) page() Page {
 	p := Page{Title: "What tools cost in prompt tokens", Partial: r.Partial, Notes: r.Notes}
 	p.Settings = fmt.Sprintf("%s at %s, catalog %s of %d tools; tokens by the engine's own count. Without tools the request has %s tokens, the words around a list are %s.",

@@ -29,6 +29,20 @@ type Table struct {
 	Rows         [][]string
 }
 
+// Palette is the colours of the page.
+func (Page) Palette() template.CSS { return template.CSS(palette) }
+
+// Pictures are the page's pictures as files that need nothing else, by their names.
+func (p Page) Pictures() map[string]func(io.Writer) error {
+	files := map[string]func(io.Writer) error{}
+	for _, c := range p.Charts {
+		if c.File != "" && c.Picture != "" {
+			files[c.File] = c.writeFile
+		}
+	}
+	return files
+}
+
 // Span is how many columns the i-th cell of a row takes.
 func (t Table) Span(row []string, i int) int {
 	if i == len(row)-1 {
@@ -82,6 +96,11 @@ func (p Page) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&out, "# %s\n\n%s\n", p.Title, markdown(p.Settings))
 	if p.Partial != "" {
 		fmt.Fprintf(&out, "\n**Not complete:** %s\n", markdown(p.Partial))
+	}
+	for _, c := range p.Charts {
+		if c.File != "" && c.Picture != "" {
+			fmt.Fprintf(&out, "\n![%s: %s](%s)\n", markdown(c.Title), markdown(c.About), c.File)
+		}
 	}
 	for _, t := range p.Tables {
 		fmt.Fprintf(&out, "\n## %s\n\n", t.Title)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strconv"
 )
 
@@ -14,18 +13,13 @@ var recallPage string
 
 // page is what the template shows.
 type page struct {
+	Palette  template.CSS
 	Settings string
 	Partial  string
 	Charts   []chart
 	Tables   []pageTable
 	Misses   []RecallRow
 	Notes    []string
-}
-
-type chart struct {
-	Title, About string
-	Key          []string
-	Picture      template.HTML
 }
 
 type pageTable struct {
@@ -43,7 +37,7 @@ func (r *RecallReport) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("reading the page's template: %w", err)
 	}
-	p := page{Settings: r.Settings.String(), Partial: r.Partial, Charts: r.charts(), Notes: r.Notes}
+	p := page{Palette: template.CSS(palette), Settings: r.Settings.String(), Partial: r.Partial, Charts: r.charts(), Notes: r.Notes}
 	for _, s := range r.sections() {
 		p.Tables = append(p.Tables, pageTable{s.title, s.about, s.head, s.rows})
 	}
@@ -76,11 +70,8 @@ func (r *RecallReport) recallChart() chart {
 	for _, row := range append(r.Rows[:len(r.Rows):len(r.Rows)], r.Mean...) {
 		in := row.Intervals.Recall[k]
 		groups = grouped(groups, row.Set, bar{row.Method, row.Recall[k], in[0], in[1]})
-		if !slices.Contains(c.Key, row.Method) {
-			c.Key = append(c.Key, row.Method)
-		}
 	}
-	c.Picture = barChart(c.Title, groups)
+	c.show(bars(c.Title, groups, 1, "%.3f"))
 	return c
 }
 
@@ -95,31 +86,18 @@ func (r *RecallReport) replayChart() chart {
 			continue
 		}
 		groups = grouped(groups, row.Set, bar{row.Method, row.VisibleRecall, row.VisibleInterval[0], row.VisibleInterval[1]})
-		if !slices.Contains(c.Key, row.Method) {
-			c.Key = append(c.Key, row.Method)
-		}
 	}
-	c.Picture = barChart(c.Title, groups)
+	c.show(bars(c.Title, groups, 1, "%.3f"))
 	return c
 }
 
-// grouped adds a bar to the group of that name, the last one or a new one.
-func grouped(groups []barGroup, name string, b bar) []barGroup {
-	if len(groups) == 0 || groups[len(groups)-1].name != name {
-		groups = append(groups, barGroup{name: name})
-	}
-	last := &groups[len(groups)-1]
-	last.bars = append(last.bars, b)
-	return groups
-}
-
 func (r *RecallReport) scaleChart() chart {
-	c := chart{Title: "Time over the size of the catalog", About: "Median microseconds, builtin embedder, generated tools. select: from the message to the matches; plan: all of a plan, the request's bytes rewritten.", Key: []string{"plan", "select"}}
+	c := chart{Title: "Time over the size of the catalog", About: "Median microseconds, builtin embedder, generated tools. select: from the message to the matches; plan: all of a plan, the request's bytes rewritten."}
 	plan, choose := line{series: "plan"}, line{series: "select"}
 	for _, p := range r.Scale {
 		plan.points = append(plan.points, point{float64(p.Tools), max(1, p.PlanUS.P50)})
 		choose.points = append(choose.points, point{float64(p.Tools), max(1, p.SelectUS.P50)})
 	}
-	c.Picture = logChart(c.Title, "tools in the catalog", "µs", []line{plan, choose})
+	c.show(lines(c.Title, "tools in the catalog", "µs", []line{plan, choose}, true))
 	return c
 }

@@ -204,6 +204,9 @@ func (r *SlopeReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMa
 // WriteHTML writes the report as one page.
 func (r *SlopeReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
+// Pictures are the report's pictures as files that need nothing else, by their names.
+func (r *SlopeReport) Pictures() map[string]func(io.Writer) error { return r.page().Pictures() }
+
 func (r *SlopeReport) page() Page {
 	p := Page{Title: "A cold first turn over the number of tools", Partial: r.Partial, Notes: r.Notes}
 	p.Settings = fmt.Sprintf("%s at %s, %d tools and clones of them.", r.Model, r.Engine, r.Base)
@@ -216,8 +219,8 @@ func (r *SlopeReport) page() Page {
 		slopes.Rows = append(slopes.Rows, []string{s.Variant, fmt.Sprintf("%.1f", *s.PerToolMS), fmt.Sprintf("%.1f", *s.TokensPerOne)})
 	}
 	points := Table{Title: "Sizes", Head: []string{"variant", "clones", "trials", "p50 s", "p95 s", "sent", "prompt", "evaluated"}}
-	picture := chart{Title: "Time to the first token over clones", About: "Seconds, medians, nothing cached."}
-	var lines []line
+	picture := chart{Title: "Time to the first token over clones", About: "Seconds, medians, nothing cached.", File: pictureFile("slope")}
+	var drawn []line
 	for _, pt := range r.Points {
 		row := []string{pt.Variant, strconv.Itoa(pt.Clones), strconv.Itoa(pt.Trials)}
 		if pt.TTFT == nil {
@@ -226,15 +229,14 @@ func (r *SlopeReport) page() Page {
 		}
 		about := map[bool]string{true: "~"}[pt.Estimated]
 		points.Rows = append(points.Rows, append(row, plainSeconds(pt.TTFT.P50), plainSeconds(pt.TTFT.P95), strconv.Itoa(pt.Sent), orDash("", pt.Prompt), orDash(about, pt.Evaluated)))
-		if len(lines) == 0 || lines[len(lines)-1].series != pt.Variant {
-			lines = append(lines, line{series: pt.Variant})
-			picture.addKey(pt.Variant)
+		if len(drawn) == 0 || drawn[len(drawn)-1].series != pt.Variant {
+			drawn = append(drawn, line{series: pt.Variant})
 		}
-		last := &lines[len(lines)-1]
+		last := &drawn[len(drawn)-1]
 		last.points = append(last.points, point{float64(pt.Clones), pt.TTFT.P50 / 1000})
 	}
-	if len(lines) > 0 {
-		picture.Picture = linearChart(picture.Title, "clones beside "+strconv.Itoa(r.Base)+" tools", "s", lines)
+	if len(drawn) > 0 {
+		picture.show(lines(picture.Title, "clones beside "+strconv.Itoa(r.Base)+" tools", "seconds", drawn, false))
 		p.Charts = []chart{picture}
 	}
 	p.Tables = []Table{slopes, points}

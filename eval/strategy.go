@@ -173,6 +173,9 @@ func (r *StrategyReport) WriteMarkdown(w io.Writer) error { return r.page().Writ
 // WriteHTML writes the report as one page.
 func (r *StrategyReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
+// Pictures are the report's pictures as files that need nothing else, by their names.
+func (r *StrategyReport) Pictures() map[string]func(io.Writer) error { return r.page().Pictures() }
+
 func (r *StrategyReport) page() Page {
 	p := Page{Title: "The fastest strategy", Partial: r.Partial, Notes: r.Notes}
 	choice := "no strategy was chosen: " + r.Why
@@ -183,7 +186,7 @@ func (r *StrategyReport) page() Page {
 	t := Table{Title: "Strategies", About: "Seconds to the first tokens: of a conversation of six turns with its cold start, and of a turn with one new tool behind a history of 2,000 tokens.",
 		Head: []string{"strategy", "trials", "conversation s", "interval", "new tool s", "evaluated", "needed hidden"}}
 	var groups []barGroup
-	picture := chart{Title: "A conversation of six turns", About: "Seconds to the first tokens in all, medians."}
+	picture := chart{Title: "A conversation of six turns", About: "Seconds to the first tokens in all, medians.", File: pictureFile("strategy")}
 	for _, row := range r.Rows {
 		cells := []string{row.Strategy, strconv.Itoa(row.Trials)}
 		if row.Short == nil {
@@ -201,10 +204,9 @@ func (r *StrategyReport) page() Page {
 		}
 		t.Rows = append(t.Rows, append(cells, plainSeconds(*row.Short), between, long, orDash("", row.Evaluated), strconv.Itoa(row.Missing)))
 		groups = grouped(groups, row.Strategy, bar{series: row.Strategy, value: *row.Short / 1000})
-		picture.addKey(row.Strategy)
 	}
 	if len(groups) > 0 {
-		picture.Picture = timeBars(picture.Title, groups)
+		picture.show(bars(picture.Title, groups, 0, "%.2f s"))
 		p.Charts = []chart{picture}
 	}
 	p.Tables = []Table{t}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -258,6 +260,28 @@ func TestReportsInEachForm(t *testing.T) {
 	}
 	if strings.Contains(page.String(), "<a>") || !strings.Contains(page.String(), "<svg") {
 		t.Error("the page lacks its charts, or takes a catalog's name for a tag")
+	}
+	pictures := report.Pictures()
+	for name, write := range pictures {
+		var file bytes.Buffer
+		if err := write(&file); err != nil || filepath.Base(name) != name || !strings.Contains(md.String(), "]("+name+")") {
+			t.Errorf("picture %q: %v; the Markdown shows it by that name: %v", name, err, strings.Contains(md.String(), name))
+		}
+		decoder, names := xml.NewDecoder(&file), ""
+		for token, err := decoder.Token(); err != io.EOF; token, err = decoder.Token() {
+			if err != nil {
+				t.Fatalf("picture %q is no XML: %v", name, err)
+			}
+			if text, ok := token.(xml.CharData); ok {
+				names += string(text) + "\n"
+			}
+		}
+		if !strings.Contains(names, "--ink:") || !strings.Contains(names, " s  all") {
+			t.Errorf("picture %q lacks its colours or figures with what they are of: %s", name, names)
+		}
+	}
+	if len(pictures) != 2 {
+		t.Errorf("%d pictures, want one of single requests and one of conversations", len(pictures))
 	}
 	var fixed struct {
 		Engine, Model string

@@ -16,6 +16,9 @@ func (r *TTFTReport) WriteMarkdown(w io.Writer) error { return r.page().WriteMar
 // WriteHTML writes the report as one page that needs nothing else.
 func (r *TTFTReport) WriteHTML(w io.Writer) error { return r.page().WriteHTML(w) }
 
+// Pictures are the report's pictures as files that need nothing else, by their names.
+func (r *TTFTReport) Pictures() map[string]func(io.Writer) error { return r.page().Pictures() }
+
 func (r *TTFTReport) page() Page {
 	return Page{Title: "Time to the first token, measured", Settings: r.settings(), Partial: r.Partial, Charts: r.charts(), Tables: r.tables(), Notes: r.Notes}
 }
@@ -100,8 +103,8 @@ func orDash(before string, n *int) string {
 func (r *TTFTReport) charts() []chart {
 	var list []chart
 	for _, name := range r.catalogs() {
-		single := chart{Title: "Time to the first token, " + name, About: "Seconds, medians with 95 % intervals."}
-		sums := chart{Title: "Whole conversations, " + name, About: "Seconds of waiting for first tokens, all turns of a conversation together, the cold start included; medians."}
+		single := chart{Title: "Time to the first token, " + name, About: "Seconds, medians with 95 % intervals.", File: pictureFile("ttft-first-" + name)}
+		sums := chart{Title: "Whole conversations, " + name, About: "Seconds of waiting for first tokens, all turns of a conversation together, the cold start included; medians.", File: pictureFile("ttft-whole-" + name)}
 		var singles, summed []barGroup
 		for _, c := range r.Cells {
 			if c.Catalog != name || c.TTFT == nil {
@@ -113,7 +116,6 @@ func (r *TTFTReport) charts() []chart {
 					value += *c.ColdStart
 				}
 				summed = grouped(summed, c.Scenario, bar{series: c.Variant, value: value / 1000})
-				sums.addKey(c.Variant)
 				continue
 			}
 			b := bar{series: c.Variant, value: c.TTFT.P50 / 1000}
@@ -125,24 +127,17 @@ func (r *TTFTReport) charts() []chart {
 				group += " by hand"
 			}
 			singles = grouped(singles, group, b)
-			single.addKey(c.Variant)
 		}
 		if len(singles) > 0 {
-			single.Picture = timeBars(single.Title, singles)
+			single.show(bars(single.Title, singles, 0, "%.2f s"))
 			list = append(list, single)
 		}
 		if len(summed) > 0 {
-			sums.Picture = timeBars(sums.Title, summed)
+			sums.show(bars(sums.Title, summed, 0, "%.2f s"))
 			list = append(list, sums)
 		}
 	}
 	return list
-}
-
-func (c *chart) addKey(series string) {
-	if !slices.Contains(c.Key, series) {
-		c.Key = append(c.Key, series)
-	}
 }
 
 // catalogs are the names of the catalogs in the order of the cells.

@@ -41,7 +41,7 @@ func (f *engineFlags) add(cmd *cobra.Command, catalogs ...string) {
 	flags.StringVar(&f.Tools, "tools", "", "`file` of tools to measure with, in place of a built-in catalog")
 	flags.StringSliceVar(&f.Catalogs, "catalog", catalogs, "`names` of catalogs: compact, demo, and with --data gaia")
 	flags.StringVar(&f.Data, "data", "", "`folder` of the set gaia")
-	flags.StringVar(&f.Out, "out", "", "`folder` for the report")
+	flags.StringVar(&f.Out, "out", "", "`folder` for the report: JSON, Markdown, a page, and its charts as SVG")
 	flags.BoolVar(&f.JSON, "json", false, "print one JSON document and nothing else")
 }
 
@@ -167,17 +167,17 @@ type latencyReport interface {
 	WriteTable(w io.Writer) error
 	WriteMarkdown(w io.Writer) error
 	WriteHTML(w io.Writer) error
+	Pictures() map[string]func(w io.Writer) error
 }
 
-// finish writes the report's files, NAME.json, .md and .html, where there is a folder for them, and prints it. runErr is what ended the run early, nil where
+// finish writes the report's files, NAME.json, .md and .html and its pictures, where there is a folder for them, and prints it. runErr is what ended the run early, nil where
 // nothing did.
 func (f *engineFlags) finish(p Process, name string, report latencyReport, runErr error) error {
 	if f.Out != "" {
-		if err := written(absolute(p, f.Out), map[string]func(io.Writer) error{
-			name + ".json": func(w io.Writer) error { return printJSON(w, report) },
-			name + ".md":   report.WriteMarkdown,
-			name + ".html": report.WriteHTML,
-		}); err != nil {
+		files := report.Pictures()
+		files[name+".json"] = func(w io.Writer) error { return printJSON(w, report) }
+		files[name+".md"], files[name+".html"] = report.WriteMarkdown, report.WriteHTML
+		if err := written(absolute(p, f.Out), files); err != nil {
 			return err
 		}
 	}

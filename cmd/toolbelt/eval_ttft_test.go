@@ -106,7 +106,7 @@ func TestEvalTTFTThroughRealDaemons(t *testing.T) {
 			t.Errorf("there is no cell %q in %v", want, seen)
 		}
 	}
-	for _, name := range []string{"ttft.json", "ttft.md", "ttft.html", "ttft.jsonl"} {
+	for _, name := range []string{"ttft.json", "ttft.md", "ttft.html", "ttft.jsonl", "ttft-first-compact.svg", "ttft-whole-compact.svg"} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
