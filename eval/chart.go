@@ -123,7 +123,7 @@ func bars(title string, groups []barGroup, most float64, form string) (template.
 				spans = append(spans, whisker{plotter.XY{X: b.value, Y: y}, b.value - b.low, b.high - b.value})
 			}
 			label := fmt.Sprintf(form, b.value)
-			if b.series != g.name {
+			if len(g.bars) > 1 || b.series != g.name {
 				label += "  " + b.series
 			}
 			values.XYs, values.Labels = append(values.XYs, plotter.XY{X: end, Y: y}), append(values.Labels, label)
