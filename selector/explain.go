@@ -22,6 +22,9 @@ type Explanation struct {
 	Prepares catalog.ID // the tool that it gives something to which that requires, None where it neither rose by that nor counts as more
 	Rise     float64    // what its rank grew by for that, part of Rank
 	Step     float64    // match units that it counts as for that, on a turn that clearly needs a tool
+
+	Deed  string  // what it does, as far as its name says so: "read", "make", "change", "remove", "send" or ""
+	Asked float64 // what its rank grew by since that is asked for, below 0 since something else is, part of Rank
 }
 
 // Sight is what one view has to say of a tool.
@@ -40,9 +43,10 @@ func (e Explanation) Over(f Floor) bool { return e.Match >= f.Threshold || e.Wor
 
 // Explain scores the query and says what made up the score of one tool, which must be in the catalog. Cost: that of Score.
 func (ix *Index) Explain(q Query, id catalog.ID) Explanation {
-	s, rose := ix.score(q)
-	e := Explanation{ID: id, Place: 1, Rank: float64(s.Rank[id]), Match: float64(s.Match[id]), Words: float64(s.Words[id]), Prepares: catalog.None}
-	for _, p := range rose {
+	s, by := ix.score(q)
+	e := Explanation{ID: id, Place: 1, Rank: float64(s.Rank[id]), Match: float64(s.Match[id]), Words: float64(s.Words[id]), Prepares: catalog.None,
+		Deed: ix.deeds[id].String(), Asked: float64(by.deeds[ix.deeds[id]])}
+	for _, p := range by.prepared {
 		if p.tool == id && (p.rise > 0 || s.step(id) > float64(s.Match[id])) {
 			e.Prepares, e.Rise, e.Step = p.before, float64(p.rise), s.step(id)
 		}

@@ -2,7 +2,7 @@
 // a flat matrix, BM25 beside them, fused. Everything in it is a pure function of its arguments; an Index is immutable.
 //
 // Each tool gets two numbers. Rank decides order: z-scores of every signal over the catalog, summed; below what was asked for, tools rise that
-// give what it requires.
+// give what it requires, and what does something that nobody asks for falls.
 // Match decides whether a tool is shown at all: how far its cosine stands above what unrelated
 // requests give that same tool, in deviations.
 package selector
@@ -24,19 +24,20 @@ type Index struct {
 	catalog *catalog.Catalog
 	lexical *lexical
 	givers  *givers
+	deeds   []deed // by tool
 	views   []*View
 }
 
 // NewIndex makes an index with these views, each of which must be of this catalog's size. Without views only words are compared.
 // Cost: linear in the text of the catalog, about 20 µs a tool.
 func NewIndex(cat *catalog.Catalog, views ...*View) (*Index, error) {
-	ix := &Index{catalog: cat, lexical: newLexical(cat), givers: newGivers(cat)}
+	ix := &Index{catalog: cat, lexical: newLexical(cat), givers: newGivers(cat), deeds: deedsOf(cat)}
 	return ix.With(views...)
 }
 
 // With returns an index with these views beside the present ones; a view of the same model is replaced. The receiver is unchanged.
 func (ix *Index) With(views ...*View) (*Index, error) {
-	next := &Index{catalog: ix.catalog, lexical: ix.lexical, givers: ix.givers, views: slices.Clone(ix.views)}
+	next := &Index{catalog: ix.catalog, lexical: ix.lexical, givers: ix.givers, deeds: ix.deeds, views: slices.Clone(ix.views)}
 	for _, v := range views {
 		if len(v.mean) != ix.catalog.Len() {
 			return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a view by %q is of %d tools, the catalog has %d", v.model.Name, len(v.mean), ix.catalog.Len()), nil)
@@ -111,8 +112,14 @@ func (ix *Index) Score(q Query) Scores {
 	return s
 }
 
-// score is Score, and returns what rose since it prepares the best tools.
-func (ix *Index) score(q Query) (Scores, []prepared) {
+// moved is what ranks were moved by beside the signals.
+type moved struct {
+	prepared []prepared // what rose since it prepares the best tools
+	deeds    rises      // by what tools do
+}
+
+// score is Score, and returns what moved beside the signals.
+func (ix *Index) score(q Query) (Scores, moved) {
 	n := ix.catalog.Len()
 	s := Scores{Rank: make([]float32, n), Match: make([]float32, n), Words: make([]float32, n)}
 	whole, pieces := make([]float32, n), make([]float32, n)
@@ -140,8 +147,9 @@ func (ix *Index) score(q Query) (Scores, []prepared) {
 	ix.addLexical(q, &s, whole, pieces)
 	addFeedback(s.Rank, used, whole)
 	rose := ix.givers.raise(s.Rank)
+	deeds := ix.addDeeds(q.asks(), s.Rank)
 	s.addSteps(rose)
-	return s, rose
+	return s, moved{rose, deeds}
 }
 
 // spoken returns the view's model's vectors of the whole texts and of the pieces that hold a word.

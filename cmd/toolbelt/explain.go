@@ -97,6 +97,13 @@ func printSignals(w io.Writer, s *turn.Signals, floor turn.Bar) error {
 	if p := s.Prepares; p != nil {
 		fmt.Fprintf(table, "prepares\t%.2f\tpart of the rank: it gives what %s requires; counts as a match of %.2f\n", p.Rise, p.Tool, p.Match)
 	}
+	if d := s.Does; d != nil {
+		asked := "which is asked for"
+		if d.Rise < 0 {
+			asked = "and something else is asked for"
+		}
+		fmt.Fprintf(table, "does\t%.2f\tpart of the rank: its name says %s, %s\n", d.Rise, d.Deed, asked)
+	}
 	if l := s.Learned; l != nil {
 		fmt.Fprintf(table, "learned\t%.2f\tnear %.2f, habit %.2f, expected next: %t\n", l.Match, l.Near, l.Habit, l.Sure)
 	}

@@ -61,6 +61,7 @@ type Signals struct {
 	Learned *Learned `json:"learned,omitempty"`
 
 	Prepares *Prepares `json:"prepares,omitempty"` // nil where the tool rose by nothing of the kind
+	Does     *Does     `json:"does,omitempty"`     // nil where its rank did not move by what it does
 }
 
 // Prepares is that a tool gives what another requires, which is among the best or prepares one of them itself.
@@ -68,6 +69,12 @@ type Prepares struct {
 	Tool  string  `json:"tool"`  // the other
 	Rise  float64 `json:"rise"`  // what the rank grew by, part of it
 	Match float64 `json:"match"` // match units that the tool counts as for it, on a turn that clearly needs a tool
+}
+
+// Does is what a tool does by its name, and what that is worth on a turn that asks for such a thing, or for another.
+type Does struct {
+	Deed string  `json:"deed"` // "read", "make", "change", "remove" or "send"
+	Rise float64 `json:"rise"` // what the rank grew by, part of it; below 0 where something else is asked for
 }
 
 // View is what one embedder has to say of a tool.
@@ -203,6 +210,9 @@ func (p *Planner) signals(d *draft, by scored, tool string) *Signals {
 	}
 	if x.Prepares != catalog.None {
 		s.Prepares = &Prepares{d.snapshot.Catalog().Tool(x.Prepares).Name, number(x.Rise), number(x.Step)}
+	}
+	if x.Asked != 0 {
+		s.Does = &Does{x.Deed, number(x.Asked)}
 	}
 	recalled := p.Learner.Recall(d.ask(by.query))
 	at := func(values []float32) float64 {
