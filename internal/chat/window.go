@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,8 +23,8 @@ const (
 //  1. the last user message;
 //  2. where there are user messages before it: those and the last, joined by newlines; as many of them as it takes to have 30 words,
 //     at least one, at most 5: what "yes, please" is about was said some messages ago;
-//  3. where the last message has several clauses: up to 6 of them, the last first, then the one before it, then those from the
-//     first on. Each is shorter than the first text;
+//  3. where the last message has several clauses: up to 6 of them, the last first, then the longest of the others. Each is shorter than the
+//     first text;
 //  4. where the last message names a file by its path: that a file is to be read or written, as one more clause.
 //
 // Messages without a word (images only) are passed over. Without any text the result is nil. No text is
@@ -111,15 +113,7 @@ func clauses(message string) []string {
 	if len(pieces) < 2 {
 		return nil
 	}
-	chosen := make([]string, 0, maxClauses)
-	seen := make(map[string]bool, maxClauses)
-	for _, i := range spread(len(pieces)) {
-		if !seen[pieces[i]] {
-			seen[pieces[i]] = true
-			chosen = append(chosen, pieces[i])
-		}
-	}
-	return chosen
+	return choose(pieces)
 }
 
 // split cuts a text into the clauses of its sentences.
@@ -133,14 +127,24 @@ func split(text string) []string {
 	return pieces
 }
 
-// spread picks up to maxClauses of n pieces: the last, the one before it, then from the first on: what is wanted is said at either end.
-func spread(n int) []int {
-	picked := make([]int, 0, maxClauses)
-	for i := n - 1; i >= max(0, n-2); i-- {
-		picked = append(picked, i)
+// choose picks up to maxClauses of the pieces, each text once: the last, where what is wanted is often said, then those of the most words, which say most; of
+// equally long ones the first. There is at least one piece.
+func choose(pieces []string) []string {
+	last := len(pieces) - 1
+	order := make([]int, last)
+	length := make([]int, last)
+	for i := range order {
+		order[i], length[i] = i, words(pieces[i])
 	}
-	for i := 0; i < n-2 && len(picked) < maxClauses; i++ {
-		picked = append(picked, i)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(length[b], length[a]) })
+	chosen := append(make([]string, 0, maxClauses), pieces[last])
+	for _, i := range order {
+		if len(chosen) == maxClauses {
+			break
+		}
+		if !slices.Contains(chosen, pieces[i]) {
+			chosen = append(chosen, pieces[i])
+		}
 	}
-	return picked
+	return chosen
 }

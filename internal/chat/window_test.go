@@ -3,6 +3,7 @@ package chat_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,10 +68,14 @@ func TestAPathStandsForAFile(t *testing.T) {
 func TestWindowOfALongMessageHasItsClauses(t *testing.T) {
 	message := "Book me a flight to Rome. The meeting is on Monday at nine! Do I need a visa for it? Tell Anna that I come. Water the plants at home; and then play some jazz."
 	want := []string{message,
-		"and then play some jazz.", "Water the plants at home;", "Book me a flight to Rome.",
-		"The meeting is on Monday at nine!", "Do I need a visa for it?", "Tell Anna that I come."}
+		"and then play some jazz.", "The meeting is on Monday at nine!", "Do I need a visa for it?",
+		"Book me a flight to Rome.", "Tell Anna that I come.", "Water the plants at home;"}
 	if got := chat.Window(&chat.Request{Users: []string{message}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	longer := "Hello there. I am on my way. " + message + " That is all."
+	if got := chat.Window(&chat.Request{Users: []string{longer}}); len(got) != 7 || got[1] != "and then play some jazz. That is all." || slices.Contains(got, "Hello there. I am on my way.") {
+		t.Errorf("what says least is kept: %q", got)
 	}
 	got := chat.Window(&chat.Request{Users: []string{"hello", message}})
 	if len(got) != 8 || got[1] != "hello\n"+message || got[2] != want[1] {
@@ -100,7 +105,7 @@ func TestTheLastSentenceOfAVeryLongMessageComesFirst(t *testing.T) {
 	}
 	b.WriteString("Now send the summary to the team channel.")
 	got := chat.Window(&chat.Request{Users: []string{"hello", b.String()}})
-	if len(got) < 6 || got[2] != "Now send the summary to the team channel." || got[3] != "and tell me what is wrong." || got[4] != "Please go through line 1" {
+	if len(got) < 6 || got[2] != "Now send the summary to the team channel." || !slices.Contains(got, "and tell me what is wrong.") || !slices.Contains(got, "Please go through line 1") {
 		t.Fatalf("%d texts: %q", len(got), got[2:])
 	}
 	for i, text := range got {
