@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"toolbelt/internal/admission"
 	"toolbelt/internal/turn"
 )
 
@@ -127,8 +128,16 @@ func printSlots(w io.Writer, e turn.Explanation) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d visible, max_tools is %d; %d over the floor without a slot\n", len(e.Slots.Tools), e.Slots.MaxTools, len(e.Slots.Skipped))
+	_, err := fmt.Fprintf(w, "%d visible, max_tools is %d%s; %d over the floor without a slot\n", len(e.Slots.Tools), e.Slots.MaxTools, widened(e.Slots), len(e.Slots.Skipped))
 	return err
+}
+
+// widened says why the list of a first message is longer than max_tools; "" where it is not.
+func widened(s turn.Slots) string {
+	if len(s.Tools) <= s.MaxTools {
+		return ""
+	}
+	return fmt.Sprintf(" and leaves %s to matches whatever core and skills take", count(min(admission.MinSemantic, s.MaxTools), "slot"))
 }
 
 // maxShown is how many characters of a text are shown.

@@ -31,7 +31,7 @@ func flagHelp() map[string]string {
 		"keep-values":    "on or off; on keeps the values of observed calls' arguments, not their names alone",
 		"prewarm":        "on or off; off never asks the engine ahead",
 		"tau":            "floor of a match, a `number` from 0 to 20",
-		"max-tools":      "cap of the visible list, a `number` from 1 to 1000",
+		"max-tools":      "cap of the visible list, a `number` from 1 to 1000; beside core and skills at least 3 slots are open to matches, or as many as the cap",
 		"budget":         "`time` for one plan, such as 150ms",
 		"embedder":       "auto, builtin, ollama, lemonade, openai or off",
 		"embed-model":    "`name` of the embedding model",

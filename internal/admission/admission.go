@@ -11,7 +11,7 @@ import (
 	"toolbelt/selector"
 )
 
-// MinSemantic is how many slots a turn leaves to semantic matches, whatever CORE and skills take.
+// MinSemantic is how many slots a turn leaves to semantic matches, whatever CORE and skills take; a smaller cap leaves as many as it is.
 const MinSemantic = 3
 
 // staleTurns is how many turns a kept tool may go without a use or a match before a batch takes it.
@@ -52,7 +52,7 @@ type Input struct {
 	Spared   []catalog.ID     // matches that are the last to give way to Skill
 	Matches  []selector.Match // over the floor, best first
 	Mates    []catalog.ID     // best first
-	Seed     []catalog.ID     // shown where there is nothing else to go by
+	Seed     []catalog.ID     // shown where there is nothing else to go by, as many as the cap lets
 	Previous []Place          // in the order sent
 	// PrefixLost says that the engine holds nothing of the list any more, so that an eviction costs nothing.
 	PrefixLost bool
@@ -108,7 +108,7 @@ type state struct {
 	skipped []catalog.ID
 	enough  []catalog.ID // of matched, the newcomers that are merely good enough, best first
 	fixed   int          // CORE and skill tools
-	cap     int          // the cap, widened so that MinSemantic slots are open
+	cap     int          // the cap, widened so that MinSemantic slots are open, or as many as the cap is
 }
 
 func newState(in Input) *state {
@@ -143,7 +143,7 @@ func (a *state) require(ids []catalog.ID, why session.Reason) {
 
 // match gives the open slots to the matches, by their own rank; where a skill leaves too few, to those first that it spares.
 func (a *state) match(matches []selector.Match) {
-	a.cap = max(a.in.Limits.Cap, a.fixed+MinSemantic)
+	a.cap = max(a.in.Limits.Cap, a.fixed+min(MinSemantic, a.in.Limits.Cap))
 	if a.in.Limits.Strict {
 		a.cap = a.in.Limits.Cap
 	}
@@ -281,7 +281,7 @@ func (a *state) seed() {
 	if len(a.in.Core) > 0 || len(a.in.Matches) > 0 || len(a.in.Previous) > 0 {
 		return
 	}
-	for _, id := range a.in.Seed {
+	for _, id := range a.in.Seed[:min(len(a.in.Seed), a.in.Limits.Cap)] {
 		a.show(id, session.Seed)
 	}
 }

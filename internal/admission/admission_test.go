@@ -101,6 +101,28 @@ func TestThreeSlotsAreOpenToMatchesWhateverCoreAndSkillsTake(t *testing.T) {
 	}
 }
 
+func TestASmallCapHolds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cap  int
+		in   admission.Input
+		want []catalog.ID
+	}{
+		{"matches under a cap of 1", 1, admission.Input{Matches: matches(5, 6, 7)}, []catalog.ID{5}},
+		{"matches under a cap of 2", 2, admission.Input{Matches: matches(5, 6, 7)}, []catalog.ID{5, 6}},
+		{"seed under a cap of 1", 1, admission.Input{Seed: ids(0, 3)}, []catalog.ID{0}},
+		{"seed under a cap of 2", 2, admission.Input{Seed: ids(0, 3)}, []catalog.ID{0, 1}},
+		{"seed under a cap of 3", 3, admission.Input{Seed: ids(0, 3)}, []catalog.ID{0, 1, 2}},
+		{"CORE leaves a slot to the best match", 1, admission.Input{Core: ids(0, 1), Matches: matches(5, 6, 7)}, []catalog.ID{0, 5}},
+		{"a skill leaves two", 2, admission.Input{Skill: ids(0, 3), Matches: matches(5, 6, 7)}, []catalog.ID{0, 1, 2, 5, 6}},
+	} {
+		c.in.Turn, c.in.Limits = 1, admission.Limits{Cap: c.cap, Overflow: 4}
+		if got := visible(admission.Admit(c.in)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v are visible, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestPinsAndHatchesDoNotCount(t *testing.T) {
 	r := admission.Admit(admission.Input{Turn: 1, Pins: ids(100, 8), Hatches: ids(200, 2), Matches: matches(ids(0, 20)...), Limits: limits})
 	if got := len(r.Visible); got != 8+2+14 {
