@@ -71,24 +71,38 @@ func (p Page) writeText(w io.Writer) error {
 	return err
 }
 
-// aligned writes a table without spaces at the ends of its lines.
+// aligned writes a table without spaces at the ends of its lines. The last cell of a row that is shorter than the head runs on over the columns
+// behind it, and makes none of them wider.
 func aligned(out io.Writer, head []string, rows [][]string) error {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.ToUpper(strings.Join(head, "\t")))
 	for _, row := range rows {
-		fmt.Fprintln(table, strings.Join(row, "\t"))
+		cells := make([]string, len(head)) // a row that is full, so that no column ends at it
+		if copy(cells, row); len(row) < len(head) {
+			cells[len(row)-1] = runsOn
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	i := -1 // the head
 	for line := range strings.Lines(text.String()) {
+		if i >= 0 && len(rows[i]) < len(head) {
+			line, _, _ = strings.Cut(line, runsOn)
+			line += rows[i][len(rows[i])-1]
+		}
 		if _, err := fmt.Fprintln(out, strings.TrimRight(line, " \n")); err != nil {
 			return err
 		}
+		i++
 	}
 	return nil
 }
+
+// runsOn stands for a cell that runs on while the columns are measured.
+const runsOn = "\x01"
 
 // WriteMarkdown writes the page as a Markdown document.
 func (p Page) WriteMarkdown(w io.Writer) error {

@@ -177,7 +177,7 @@ func (r *StrategyReport) WriteHTML(w io.Writer) error { return r.page().WriteHTM
 func (r *StrategyReport) Pictures() map[string]func(io.Writer) error { return r.page().Pictures() }
 
 func (r *StrategyReport) page() Page {
-	p := Page{Title: "The fastest strategy", Partial: r.Partial, Notes: r.Notes}
+	p := Page{Title: "The fastest strategy", Partial: r.Partial, Notes: slices.Clone(r.Notes)}
 	choice := "no strategy was chosen: " + r.Why
 	if r.Choice != "" {
 		choice = "the choice is " + r.Choice + ": " + r.Why
@@ -197,7 +197,7 @@ func (r *StrategyReport) page() Page {
 		if row.Long != nil {
 			long = plainSeconds(*row.Long)
 		} else if row.Why != "" {
-			long = row.Why
+			p.Notes = append(p.Notes, fmt.Sprintf("%s, new tool: not measured: %s", row.Strategy, row.Why))
 		}
 		if row.Interval != nil {
 			between = plainSeconds(row.Interval[0]) + "–" + plainSeconds(row.Interval[1])
