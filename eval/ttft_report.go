@@ -14,7 +14,7 @@ type TTFTReport struct {
 	Tools  int    `json:"tools"` // of the first catalog
 	TTFTSettings
 	Cells   []TTFTCell `json:"cells"`
-	Targets []Goal     `json:"targets"`
+	Targets []Goal     `json:"targets"` // those that the run can judge
 	Notes   []string   `json:"notes"`
 	Partial string     `json:"partial,omitempty"` // why it is not complete
 }
@@ -308,12 +308,20 @@ func spread(times []float64) (*Percentiles, *Interval) {
 	return p, &Interval{percentile(medians, .025), percentile(medians, .975)}
 }
 
-// find returns the cell, nil where there is none with a figure.
-func (r *TTFTReport) find(catalog, scenario, variant, by string) *TTFTCell {
+// cell returns the run's cell of that key, nil where it has none.
+func (r *TTFTReport) cell(k cellKey) *TTFTCell {
 	for i, c := range r.Cells {
-		if c.Catalog == catalog && c.Scenario == scenario && c.Variant == variant && c.By == by && c.TTFT != nil {
+		if (cellKey{c.Catalog, c.Scenario, c.Variant, c.By}) == k {
 			return &r.Cells[i]
 		}
+	}
+	return nil
+}
+
+// find returns the cell, nil where there is none with a figure.
+func (r *TTFTReport) find(k cellKey) *TTFTCell {
+	if c := r.cell(k); c != nil && c.TTFT != nil {
+		return c
 	}
 	return nil
 }

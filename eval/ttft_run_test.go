@@ -252,7 +252,7 @@ func TestReportsInEachForm(t *testing.T) {
 		}
 	}
 	for form, text := range map[string]string{"table": table.String(), "Markdown": md.String(), "HTML": page.String()} {
-		for _, want := range []string{"topic_switches", "all_warm", "To reach", "not measured"} {
+		for _, want := range []string{"topic_switches", "all_warm", "turn2_one_new_long"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the %s lacks %q", form, want)
 			}

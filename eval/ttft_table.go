@@ -37,17 +37,9 @@ func (r *TTFTReport) settings() string {
 		r.Model, r.Engine, r.API, window, r.Date, r.Machine, how, r.Embedder, r.Dense)
 }
 
-// tables are what was to be reached, then the figures of each catalog.
+// tables are the figures of each catalog, then what was to be reached, as far as the run could judge it.
 func (r *TTFTReport) tables() []Table {
-	goals := Table{Title: "To reach", About: "Ratios are of medians, or of sums where they say so.", Head: []string{"what", "to reach", "", "measured"}}
-	for _, g := range r.Targets {
-		met, text := "not measured", g.Why
-		if g.Met != nil {
-			met, text = map[bool]string{true: "met", false: "MISSED"}[*g.Met], g.Text
-		}
-		goals.Rows = append(goals.Rows, []string{g.Name, g.Goal, met, text})
-	}
-	list := []Table{goals}
+	var list []Table
 	last := ""
 	for _, c := range r.Cells {
 		if c.Catalog != last {
@@ -61,7 +53,22 @@ func (r *TTFTReport) tables() []Table {
 		t := &list[len(list)-1]
 		t.Rows = append(t.Rows, c.row())
 	}
+	if len(r.Targets) > 0 {
+		list = append(list, r.goals())
+	}
 	return list
+}
+
+func (r *TTFTReport) goals() Table {
+	t := Table{Title: "To reach", About: "Ratios are of medians, or of sums where they say so.", Head: []string{"what", "to reach", "", "measured"}}
+	for _, g := range r.Targets {
+		met, text := "not measured", g.Why
+		if g.Met != nil {
+			met, text = map[bool]string{true: "met", false: "MISSED"}[*g.Met], g.Text
+		}
+		t.Rows = append(t.Rows, []string{g.Name, g.Goal, met, text})
+	}
+	return t
 }
 
 func (c TTFTCell) row() []string {
