@@ -7,7 +7,9 @@ import (
 	"html/template"
 	"image/color"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,12 +53,15 @@ func (c chart) writeFile(w io.Writer) error {
 	return err
 }
 
+// inCore is the series of what is always visible.
+const inCore = "core"
+
 // Shades of the palette, as colours that stand for their names until the picture is written.
 var (
 	ink, soft, rule = shade(0), shade(1), shade(2)
 	shadeNames      = []string{"ink", "soft", "line", "a", "b", "c", "d", "e", "f"}
 	shadeOf         = map[string]int{
-		"all": 3, AllWarm: 3, "bm25": 3, ByGAIA: 4, "append": 5, "auto": 5, "toolbelt": 5, "plan": 5, "late": 6, "dense": 6, "select": 6, "rebuild": 7, "frozen": 7, "unlearned": 7, Floor: 8,
+		"all": 3, AllWarm: 3, "bm25": 3, ByGAIA: 4, "append": 5, "auto": 5, "toolbelt": 5, "plan": 5, "late": 6, inCore: 5, "dense": 6, "select": 6, "rebuild": 7, "frozen": 7, "unlearned": 7, Floor: 8,
 	}
 )
 
@@ -104,6 +109,10 @@ const (
 // bars draws horizontal bars from 0 to the end of the axis, most or, where that is 0, what the values need; form writes a value.
 func bars(title string, groups []barGroup, most float64, form string) (template.HTML, error) {
 	p := newPlot()
+	grid := plotter.NewGrid() // first, since what is added later is drawn over it
+	grid.Vertical.Color, grid.Horizontal.Color = rule, nil
+	p.Add(grid)
+	gap := gapBetween(groups)
 	var ticks plot.ConstantTicks
 	var spans whiskers
 	var values plotter.XYLabels
@@ -123,18 +132,15 @@ func bars(title string, groups []barGroup, most float64, form string) (template.
 				spans = append(spans, whisker{plotter.XY{X: b.value, Y: y}, b.value - b.low, b.high - b.value})
 			}
 			label := fmt.Sprintf(form, b.value)
-			if len(g.bars) > 1 || b.series != g.name {
+			if b.series != "" && (len(g.bars) > 1 || b.series != g.name) {
 				label += "  " + b.series
 			}
 			values.XYs, values.Labels = append(values.XYs, plotter.XY{X: end, Y: y}), append(values.Labels, label)
 			y--
 		}
 		ticks = append(ticks, plot.Tick{Value: (top + y + 1) / 2, Label: g.name})
-		y--
+		y -= gap
 	}
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = rule, nil
-	p.Add(grid)
 	if len(spans) > 0 {
 		lines, err := plotter.NewXErrorBars(spans)
 		if err != nil {
@@ -148,11 +154,19 @@ func bars(title string, groups []barGroup, most float64, form string) (template.
 	}
 	p.Y.Tick.Marker, p.Y.Tick.Length, p.Y.Width = ticks, 0, 0
 	p.Y.Tick.Label.Color = ink
-	p.Y.Min, p.Y.Max, p.X.Min = y+1, 1, 0
+	p.Y.Min, p.Y.Max, p.X.Min = y+gap, 1, 0
 	if most > 0 {
 		p.X.Max = most
 	}
-	return drawn(p, title, axisHeight-y*barHeight), nil
+	return drawn(p, title, axisHeight+(p.Y.Max-p.Y.Min)*barHeight), nil
+}
+
+// gapBetween is how far groups stand apart, in bars: less where each is a bar of its own.
+func gapBetween(groups []barGroup) float64 {
+	if slices.ContainsFunc(groups, func(g barGroup) bool { return len(g.bars) > 1 }) {
+		return 1
+	}
+	return .4
 }
 
 type whisker struct {
@@ -206,8 +220,44 @@ func lines(title, across, up string, of []line, logarithmic bool) (template.HTML
 		p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
 	} else {
 		p.X.Min, p.Y.Min = 0, 0
+		if ticks := measuredTicks(of); ticks != nil {
+			p.X.Tick.Marker = ticks
+		}
 	}
 	return drawn(p, title, lineHeight), nil
+}
+
+// Ticks of an axis.
+const (
+	fewTicks  = 8       // places that were measured are ticks themselves where they are no more
+	closest   = 1 / 20. // and no two are nearer to each other, as a share of the axis
+	mostSteps = 8       // of an axis with round ticks
+)
+
+// measuredTicks are the places at which the lines have points; nil where they are too many, or too near to each other to be read.
+func measuredTicks(of []line) plot.ConstantTicks {
+	var xs []float64
+	for _, l := range of {
+		for _, pt := range l.points {
+			xs = append(xs, pt.x)
+		}
+	}
+	slices.Sort(xs)
+	if xs = slices.Compact(xs); len(xs) > fewTicks {
+		return nil
+	}
+	ticks := make(plot.ConstantTicks, len(xs))
+	for i, x := range xs {
+		if i > 0 && x-xs[i-1] < closest*xs[len(xs)-1] {
+			return nil
+		}
+		ticks[i] = tick(x)
+	}
+	return ticks
+}
+
+func tick(value float64) plot.Tick {
+	return plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'g', 6, 64)}
 }
 
 // addLabels writes each label right of its place.
@@ -225,13 +275,21 @@ func addLabels(p *plot.Plot, of plotter.XYLabels) error {
 	return nil
 }
 
-// plainTicks are plot's own, written without zeros that say nothing.
-func plainTicks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 6, 64)
+// roundTicks are the multiples of 1, 2 or 5 times a power of ten from low to high, with at most mostSteps between them; plot's own are but two or three.
+func roundTicks(low, high float64) []plot.Tick {
+	if high <= low {
+		return nil
+	}
+	power := math.Pow10(int(math.Floor(math.Log10((high - low) / mostSteps))))
+	step := power
+	for _, times := range []float64{2, 5, 10} {
+		if (high-low)/step > mostSteps {
+			step = times * power
 		}
+	}
+	var ticks []plot.Tick
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, tick(i*step))
 	}
 	return ticks
 }
@@ -247,7 +305,7 @@ func newPlot() *plot.Plot {
 		axis.Color, axis.Tick.Color = rule, rule
 		axis.Label.TextStyle.Font, axis.Tick.Label.Font = chartFont(), chartFont()
 		axis.Label.TextStyle.Color, axis.Tick.Label.Color = soft, soft
-		axis.Padding, axis.Tick.Marker = 0, plot.TickerFunc(plainTicks)
+		axis.Padding, axis.Tick.Marker = 0, plot.TickerFunc(roundTicks)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,7 +123,7 @@ func (r *CostReport) split(preamble int) {
 
 // list sums up CORE and all.
 func (r *CostReport) list(w *Workload) {
-	for _, l := range []ListCost{{Name: "core", Tools: len(w.Core)}, {Name: "all", Tools: len(w.Tools)}} {
+	for _, l := range []ListCost{{Name: inCore, Tools: len(w.Core)}, {Name: "all", Tools: len(w.Tools)}} {
 		if l.Tools == 0 || r.PerTool == nil {
 			continue
 		}
@@ -169,7 +170,45 @@ func (r *CostReport) page() Page {
 		tools.Rows = append(tools.Rows, []string{t.Name, strconv.Itoa(t.Bytes), orWhy(t.Tokens, t.Why)})
 	}
 	p.Tables = []Table{lists, tools}
+	if c, ok := r.chart(); ok {
+		p.Charts = []chart{c}
+	}
 	return p
+}
+
+// mostCosts is how many tools a picture shows.
+const mostCosts = 60
+
+// chart shows what was counted, the dearest tools first; false where nothing was.
+func (r *CostReport) chart() (chart, bool) {
+	core := 0
+	for _, l := range r.Lists {
+		if l.Name == inCore {
+			core = l.Tools
+		}
+	}
+	var groups []barGroup
+	for i, t := range r.PerTool {
+		if t.Tokens == nil {
+			continue
+		}
+		b := bar{value: float64(*t.Tokens)}
+		if i < core {
+			b.series = inCore
+		}
+		groups = append(groups, barGroup{name: t.Name, bars: []bar{b}})
+	}
+	if len(groups) == 0 {
+		return chart{}, false
+	}
+	slices.SortStableFunc(groups, func(a, b barGroup) int { return cmp.Compare(b.bars[0].value, a.bars[0].value) })
+	c := chart{Title: "Tokens of each tool", About: "Prompt tokens of its definition.", File: pictureFile("cost")}
+	if len(groups) > mostCosts {
+		c.About = fmt.Sprintf("Prompt tokens of its definition, of the %d tools that cost most.", mostCosts)
+		groups = groups[:mostCosts]
+	}
+	c.show(bars(c.Title, groups, 0, "%.0f"))
+	return c, true
 }
 
 func orWhy(n *int, why string) string {
