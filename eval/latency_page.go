@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -20,6 +21,7 @@ type Page struct {
 	Charts   []chart
 	Tables   []Table
 	Notes    []string
+	Ending   string // what the notes are called; "" for "Notes"
 }
 
 // Table is one table. A row may be shorter than the head; its last cell then takes the rest of the line.
@@ -31,6 +33,9 @@ type Table struct {
 
 // Palette is the colours of the page.
 func (Page) Palette() template.CSS { return template.CSS(palette) }
+
+// NotesTitle is what the notes are called.
+func (p Page) NotesTitle() string { return cmp.Or(p.Ending, "Notes") }
 
 // Pictures are the page's pictures as files that need nothing else, by their names.
 func (p Page) Pictures() map[string]func(io.Writer) error {
@@ -131,7 +136,7 @@ func (p Page) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	if len(p.Notes) > 0 {
-		out.WriteString("\n## Notes\n\n")
+		fmt.Fprintf(&out, "\n## %s\n\n", p.NotesTitle())
 	}
 	for _, note := range p.Notes {
 		fmt.Fprintf(&out, "- %s\n", markdown(note))

@@ -23,7 +23,7 @@ func writeReport(dir string, r appReport, core []string) error {
 // pageOf is the report as a page. What to do next are its notes.
 func pageOf(r appReport, core []string) eval.Page {
 	span := spanText(r.Until.Sub(r.From).Round(time.Minute))
-	page := eval.Page{Title: "Tool selection on your own requests", Settings: "The last " + span + ", until " + r.Until.Format(time.DateTime) + "."}
+	page := eval.Page{Title: "Tool selection on your own requests", Ending: nextTitle, Settings: "The last " + span + ", until " + r.Until.Format(time.DateTime) + "."}
 	if len(r.Modes) == 0 {
 		page.Settings = "No turn was counted in the last " + span + "."
 		page.Notes = []string{telemetry.NoData}

@@ -35,7 +35,7 @@ func printReport(w io.Writer, r appReport, core []string) error {
 	if err := printCore(w, r.Report, core); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nWhat to do next")
+	fmt.Fprintf(w, "\n%s\n", nextTitle)
 	for _, sentence := range r.Advice(core) {
 		fmt.Fprintf(w, "- %s\n", sentence)
 	}
@@ -44,6 +44,7 @@ func printReport(w io.Writer, r appReport, core []string) error {
 
 // What the tables are called.
 const (
+	nextTitle   = "What to do next"
 	missedTitle = "Hidden when they were called"
 	coreTitle   = "Tools for CORE"
 	coreAbout   = "used in 30 % of an app's conversations or more, or missed often"

@@ -235,9 +235,9 @@ func TestReportAsAPage(t *testing.T) {
 	for name, parts := range map[string][]string{
 		"report.md": {
 			"# Tool selection on your own requests\n", "| app1 | ollama | open-webui | files_read, mail_send, &lt;b>\\|x | 81 | 41 |", "## Shadow\n", "Every request went on as it came; this is",
-			"| recall | 95.2 % of 84 tools called would have been visible", "## On\n", "| mail_send | 4 | 4 |", "## Tools for CORE\n", "- Put ", "core: [files_read, mail_send",
+			"| recall | 95.2 % of 84 tools called would have been visible", "## On\n", "| mail_send | 4 | 4 |", "## Tools for CORE\n", "\n## What to do next\n\n", "- Put ", "core: [files_read, mail_send",
 		},
-		"report.html": {"<title>Tool selection on your own requests</title>", "&lt;b&gt;|x", "open-webui", "95.2 % of 84 tools", "core: [files_read, mail_send"},
+		"report.html": {"<title>Tool selection on your own requests</title>", "&lt;b&gt;|x", "open-webui", "95.2 % of 84 tools", "core: [files_read, mail_send", "<h2>What to do next</h2>"},
 	} {
 		text := read(name)
 		for _, part := range parts {
