@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -44,7 +45,7 @@ measurement changes a setting. FILE is what "toolbelt select" takes; without --t
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: max(cfg.Log.Level, slog.LevelWarn)}))
-			report, err := calibrate(cmd.Context(), cfg, tools, log)
+			report, err := calibrate(cmd.Context(), cfg, tools, &embedding{out: p.Stderr, every: lineEvery}, log)
 			if err != nil {
 				return err
 			}
@@ -94,7 +95,7 @@ type admittedAt struct {
 }
 
 // calibrate measures and keeps what is configured.
-func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log *slog.Logger) (*calibrationReport, error) {
+func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, tell *embedding, log *slog.Logger) (*calibrationReport, error) {
 	db, err := sqlite.OpenOrMake(ctx, cfg.Store.Path, log)
 	if err != nil {
 		return nil, err
@@ -106,12 +107,13 @@ func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log
 	}
 	report := &calibrationReport{Tau: cfg.Selection.Threshold}
 	arrays := ingest.Config{Builtin: builtin, Log: log}
-	neural, err := openedNeural(ctx, cfg, db, log)
+	defer tell.begin()()
+	neural, err := openedNeural(ctx, cfg, db, tell, log)
 	switch {
 	case err != nil && cfg.Embed.Kind != config.Auto:
 		return nil, fmt.Errorf("opening the engine's embedder: %w", err)
 	case err != nil:
-		why := err.Error()
+		why := err.Error() + whatToDo(err)
 		report.Engine = &why
 	case neural != nil:
 		defer neural.Close()
@@ -136,6 +138,14 @@ func calibrate(ctx context.Context, cfg config.Config, tools []catalog.Tool, log
 	return report, nil
 }
 
+// whatToDo says how the embedder that was found, but that nobody asked for by name, can be measured all the same; "" where that would not help.
+func whatToDo(err error) string {
+	if !errors.Is(err, embed.ErrNotReady) {
+		return ""
+	}
+	return "; send the chat model a message first, so that it is loaded, or name the embedder: --embedder ollama tries it at once"
+}
+
 // indexOf makes a catalog ready with all views that are to be had.
 func indexOf(ctx context.Context, arrays ingest.Config, tools []catalog.Tool) (*selector.Index, error) {
 	library, err := ingest.New(arrays)
@@ -158,7 +168,7 @@ func indexOf(ctx context.Context, arrays ingest.Config, tools []catalog.Tool) (*
 }
 
 // openedNeural opens the engine's embedder that is configured, now; nil where none is. The caller closes it.
-func openedNeural(ctx context.Context, cfg config.Config, store embed.Store, log *slog.Logger) (*embed.Neural, error) {
+func openedNeural(ctx context.Context, cfg config.Config, store embed.Store, tell *embedding, log *slog.Logger) (*embed.Neural, error) {
 	upstream, err := url.Parse(cfg.Serve.Upstream)
 	if err != nil {
 		return nil, err
@@ -171,6 +181,7 @@ func openedNeural(ctx context.Context, cfg config.Config, store embed.Store, log
 	if err != nil {
 		return nil, err
 	}
+	model = tell.counted(model)
 	neural := embed.NewNeural(ctx, embed.NeuralConfig{Store: store, Log: log}, func(context.Context) (embed.Embedder, error) { return model, nil })
 	select {
 	case <-neural.Ready():
