@@ -3,6 +3,7 @@ package skillmd
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -31,6 +32,7 @@ type Watch struct {
 	log   *slog.Logger
 	seen  map[string][sha256.Size]byte // by path: what the file held when it was looked at last
 	told  map[string]string            // by path: the last complaint
+	gone  bool                         // the folder was not there when it was looked for last
 }
 
 // NewWatch returns a Watch, which does nothing until it looks. log may be nil.
@@ -56,11 +58,13 @@ func (w *Watch) Run(ctx context.Context, interval time.Duration) {
 }
 
 // Look brings the shelf up to date with the folder. One file that cannot be used does not hold up the others: it is logged, once until
-// it changes. A missing folder is as an empty one, unless it was never there: then nothing is disabled. The error is the shelf's.
+// it changes. A folder that is not there, or cannot be read, is logged as often; what it held before stays as it was. The error is the shelf's.
 func (w *Watch) Look(ctx context.Context) error {
-	if _, err := os.Stat(w.dir); err != nil {
+	if info, err := os.Stat(w.dir); err != nil || !info.IsDir() {
+		w.missing(err)
 		return nil // an unmounted disk must not disable everything
 	}
+	w.gone = false
 	found, err := readFolder(w.dir)
 	if err != nil && catalog.KindOf(err) != catalog.NotFound {
 		return err
@@ -138,6 +142,22 @@ func (w *Watch) release(ctx context.Context, present map[string]bool) error {
 func isNotDir(err error) bool {
 	_, ok := err.(*fs.PathError)
 	return ok && strings.Contains(err.Error(), "not a directory")
+}
+
+// missing logs that there is no folder, where that is new. err is nil where something else is there.
+func (w *Watch) missing(err error) {
+	if w.gone {
+		return
+	}
+	w.gone = true
+	why := "it is no folder"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		why = "it does not exist"
+	case err != nil:
+		why = err.Error()
+	}
+	w.log.Warn("there is no folder of skills where skills_dir says; it is read once it is there", "path", w.dir, "why", why)
 }
 
 // complain logs what is wrong with a file, or the folder, where that is new.

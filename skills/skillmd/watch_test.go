@@ -98,3 +98,50 @@ func TestWatch(t *testing.T) {
 		t.Errorf("the folder is away: %+v", p)
 	}
 }
+
+// A folder that is not there is said once, and read when it is made.
+func TestWatchSaysThatItsFolderIsNotThere(t *testing.T) {
+	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "skills")
+	var log bytes.Buffer
+	library, err := skills.Open(ctx, skills.Parts{Store: skillstest.NewMemory(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := skillmd.NewWatch(dir, library, slog.New(slog.NewTextHandler(&log, nil)))
+	look := func() {
+		t.Helper()
+		if err := w.Look(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warned := func() int { return strings.Count(log.String(), "level=WARN") }
+	look()
+	look()
+	if text := log.String(); warned() != 1 || !strings.Contains(text, "path="+dir) || !strings.Contains(text, "does not exist") {
+		t.Fatalf("of a folder that is not there: %s", text)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "weekly"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "weekly", "SKILL.md"), []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if _, err := library.Show(ctx, "weekly-report"); err != nil || warned() != 1 {
+		t.Errorf("of a folder that was made meanwhile: %v, %s", err, log.String())
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if p, err := library.Show(ctx, "weekly-report"); err != nil || !p.Enabled || warned() != 2 {
+		t.Errorf("of a folder that is gone: %+v, %v, %s", p, err, log.String())
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w = skillmd.NewWatch(dir, library, slog.New(slog.NewTextHandler(&log, nil)))
+	if look(); !strings.Contains(log.String(), "it is no folder") {
+		t.Errorf("of a file: %s", log.String())
+	}
+}
