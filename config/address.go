@@ -34,6 +34,16 @@ func (v value) baseURL() (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
+// namesHost reports whether an address has anything between its scheme and its path.
+func namesHost(address string) bool {
+	address = strings.Trim(address, `"'`)
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	authority, _, _ := strings.Cut(address, "/")
+	return strings.TrimSpace(authority) != ""
+}
+
 func validPort(port string) bool {
 	_, err := strconv.ParseUint(port, 10, 16)
 	return err == nil

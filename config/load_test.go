@@ -224,6 +224,7 @@ func TestBadFiles(t *testing.T) {
 		{"max-tools: 3\n", []string{"line 1", `"max-tools"`, `did you mean "max_tools"?`}},
 		{"upstream: \"\"\n", []string{"upstream", "allowed is an address"}},
 		{"upstream: \" \"\n", []string{"upstream", "allowed is an address"}},
+		{"upstream: http://\n", []string{"line 1", "upstream", `got "http://"`, "names no host"}},
 		{"\n\nupstraem: x\n", []string{"line 3", `did you mean "upstream"?`}},
 		{"qqqqqqqq: x\n", []string{"line 1", `unknown key "qqqqqqqq"`}},
 		{"config: x\n", []string{`unknown key "config"`}},

@@ -137,10 +137,14 @@ func (v value) line(limit int) (string, error) {
 	return v.text, nil
 }
 
-// engine reads an engine's address, which proxy.ParseUpstream understands: there is always one.
+// engine reads an engine's address, which proxy.ParseUpstream understands: there is always one, with a host or at least a port, so that nobody gets this
+// machine who left half of it out.
 func (v value) engine() (string, error) {
 	if strings.TrimSpace(v.text) == "" {
 		return "", errors.New(`allowed is an address, such as http://127.0.0.1:11434; leave the key out for the usual one`)
+	}
+	if !namesHost(v.text) {
+		return "", errors.New(`which names no host; allowed is an address such as http://127.0.0.1:11434`)
 	}
 	return v.line(2048)
 }
