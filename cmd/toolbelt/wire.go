@@ -269,6 +269,9 @@ func (w *wiring) status(counts proxy.Counts) sidecar.Status {
 	if off := policyOf(w.cfg).Off; off != "" {
 		s.Reasons = append(s.Reasons, "every tool is visible: "+off)
 	}
+	if err := w.db.Unkept(); err != nil {
+		s.Reasons = append(s.Reasons, "what happens is not being kept, and is lost when the daemon ends: "+err.Error())
+	}
 	if w.neural == nil {
 		return s
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -69,8 +70,43 @@ func pool(c connector, n int) *sql.DB {
 // update runs fn in one transaction of the writing connection, which is rolled back where fn returns an
 // error. doing says what for, for the error's text. It waits its turn; ctx ends the wait.
 func (db *DB) update(ctx context.Context, doing string, fn func(tx *sql.Tx) error) error {
-	err := transact(ctx, db.write, fn)
-	return explain(doing, db.path, err)
+	wrote := true
+	if db.unkept.Load() != nil {
+		fn = db.watched(ctx, fn, &wrote)
+	}
+	err := explain(doing, db.path, transact(ctx, db.write, fn))
+	var e sqlite3.Error
+	switch {
+	case errors.As(err, &e) && e.Code != sqlite3.ErrConstraint: // a constraint says something of what was written
+		db.unkept.Store(&err)
+	case err == nil && wrote:
+		db.unkept.Store(nil)
+	}
+	return err
+}
+
+// watched is fn, and says in wrote whether it changed anything: what changes nothing succeeds on a full disk too.
+func (db *DB) watched(ctx context.Context, fn func(tx *sql.Tx) error, wrote *bool) func(tx *sql.Tx) error {
+	return func(tx *sql.Tx) error {
+		var before, after int64
+		if err := tx.QueryRowContext(ctx, "SELECT total_changes()").Scan(&before); err != nil {
+			return err
+		}
+		if err := fn(tx); err != nil {
+			return err
+		}
+		err := tx.QueryRowContext(ctx, "SELECT total_changes()").Scan(&after)
+		*wrote = after > before
+		return err
+	}
+}
+
+// Unkept is why the last write came to nothing, with what to do; nil where it was kept, and from the next one on that is.
+func (db *DB) Unkept() error {
+	if err := db.unkept.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func transact(ctx context.Context, pool *sql.DB, fn func(tx *sql.Tx) error) error {

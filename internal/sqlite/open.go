@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"toolbelt/catalog"
@@ -33,6 +34,8 @@ type DB struct {
 	write *sql.DB // one connection; in memory also the only one
 	read  *sql.DB
 	log   *slog.Logger
+
+	unkept atomic.Pointer[error] // of the last write, nil where it was kept
 }
 
 // care is what an opening may do to what it finds.

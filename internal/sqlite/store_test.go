@@ -222,6 +222,9 @@ func TestFullDisk(t *testing.T) {
 	if err == nil || catalog.KindOf(err) != catalog.Unavailable || !strings.Contains(err.Error(), "the disk is full: free some space") {
 		t.Errorf("on a full disk: %v", err)
 	}
+	if _, err := db.Prune(t.Context(), time.Now()); err != nil || db.Unkept() == nil || !strings.Contains(db.Unkept().Error(), "the disk is full: free some space") {
+		t.Errorf("after a write of nothing on a full disk: %v; unkept %v", err, db.Unkept())
+	}
 	if found, err := db.Vectors(t.Context(), m, docs); err != nil || len(found) != 0 {
 		t.Errorf("afterwards %d vectors are stored, %v; want none", len(found), err)
 	}
@@ -230,6 +233,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := db.PutVectors(t.Context(), m, docs, vectors); err != nil {
 		t.Errorf("once there is room: %v", err)
+	}
+	if err := db.Unkept(); err != nil {
+		t.Errorf("once there is room, unkept: %v", err)
 	}
 }
 
