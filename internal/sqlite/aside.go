@@ -88,10 +88,10 @@ func setAside(path string, v verdict, log *slog.Logger) error {
 
 // examine reads the file at path, which is not empty, without changing it: its marks and schema, or all of it.
 func examine(ctx context.Context, path string, all bool) (verdict, error) {
-	db := pool(connector{path: path, probe: true}, 1)
+	db := pool(reader(path), 1)
 	v, err := judge(ctx, db, all)
 	db.Close()
-	if needsWriting(err) {
+	if needsWriting(err) && mayWrite(path) {
 		// A rollback journal of an interrupted creation, or no shared memory for a reader: SQLite must write to read on.
 		db = pool(connector{path: path, readOnly: true}, 1)
 		v, err = judge(ctx, db, all)

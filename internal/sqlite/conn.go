@@ -22,6 +22,7 @@ type connector struct {
 	path     string
 	readOnly bool
 	probe    bool // opens the file itself for reading only, so that nothing in it or in its log is touched
+	alone    bool // with probe: nobody writes to the file meanwhile, so that it can be read where no log can be made beside it
 }
 
 func (c connector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
@@ -43,6 +44,9 @@ func (c connector) dsn() string {
 	mode := "rw"
 	if c.probe {
 		mode = "ro"
+		if c.alone {
+			options += "&immutable=1"
+		}
 	}
 	return (&url.URL{Scheme: "file", Path: slashed, RawQuery: "mode=" + mode + "&" + options}).String()
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -25,6 +26,13 @@ func lockFolder(ctx context.Context, folder string) (unlock func()) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// mayWrite reports whether this process may write to the file at path and beside it. The file is not opened for it: closing it would end the locks that
+// this process holds on it.
+func mayWrite(path string) bool {
+	const toWrite = 2
+	return syscall.Access(path, toWrite) == nil && syscall.Access(filepath.Dir(path), toWrite) == nil
 }
 
 // The bytes that SQLite locks in a database file.

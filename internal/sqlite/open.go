@@ -66,7 +66,7 @@ func OpenOrMake(ctx context.Context, path string, log *slog.Logger) (*DB, error)
 }
 
 // OpenExisting is OpenOrMake, but that nothing is made: a path without a file, or with one that holds nothing yet, is an error of kind NotFound.
-// A database of ours of an older version is brought forward.
+// A database of ours of an older version is brought forward. One that may only be read is opened for reading: what would write to it fails.
 func OpenExisting(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	return open(ctx, path, log, touchNone)
 }
@@ -84,6 +84,9 @@ func open(ctx context.Context, path string, log *slog.Logger, may care) (*DB, er
 	if err := settle(ctx, path, log, may); err != nil {
 		return nil, err
 	}
+	if may == touchNone && !mayWrite(path) {
+		return openReadOnly(ctx, path, log)
+	}
 	if err := create(path); err != nil {
 		return nil, err
 	}
@@ -98,6 +101,29 @@ func open(ctx context.Context, path string, log *slog.Logger, may care) (*DB, er
 		return nil, explain("opening the database "+quote(path), path, err)
 	}
 	return db, nil
+}
+
+// openReadOnly opens a database that this process may not write to, and leaves nothing beside it.
+func openReadOnly(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
+	doing := "opening the database " + quote(path) + " for reading only"
+	db := &DB{path: path, write: pool(reader(path), 1), read: pool(reader(path), readers), log: log}
+	var have int
+	err := db.read.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have)
+	if err == nil && have < version() {
+		err = catalog.NewError(catalog.Unavailable, fmt.Sprintf(
+			"%s: it has version %d and must be brought forward to %d: run a command as somebody who may write to it", doing, have, version()), nil)
+	}
+	if err != nil {
+		db.Close()
+		return nil, explain(doing, path, err)
+	}
+	return db, nil
+}
+
+// reader opens the file at path for reading alone. Where nothing may be written beside it and no log is there, nobody is taken to write to it meanwhile.
+func reader(path string) connector {
+	_, err := os.Stat(path + "-wal")
+	return connector{path: path, probe: true, alone: errors.Is(err, fs.ErrNotExist) && !mayWrite(path)}
 }
 
 func openMemory(ctx context.Context, log *slog.Logger) (*DB, error) {
