@@ -69,12 +69,12 @@ func (o TTFTOptions) Valid() error {
 	for _, s := range o.Scenarios {
 		_, of, _ := strings.Cut(s, ":")
 		if !slices.Contains(Scenarios(), cmp.Or(of, s)) {
-			return invalidf("there is no scenario %q; there are %q", s, Scenarios())
+			return invalidf("there is no scenario %q; there are %s", s, strings.Join(Scenarios(), ", "))
 		}
 	}
 	for _, v := range o.Variants {
 		if !slices.Contains(knownVariants(), v) {
-			return invalidf("there is no variant %q; there are %q", v, knownVariants())
+			return invalidf("there is no variant %q; there are %s", v, strings.Join(knownVariants(), ", "))
 		}
 	}
 	if o.Resume && o.Folder == "" {

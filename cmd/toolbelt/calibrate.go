@@ -208,7 +208,7 @@ func (r *calibrationReport) add(c selector.Calibration) {
 }
 
 func (r *calibrationReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "%d tools. Match scores of requests that no tool is for, and how many tools such a request lets over a floor:\n\n", r.Tools)
+	fmt.Fprintf(w, "%s. Match scores of requests that no tool is for, and how many tools such a request lets over a floor:\n\n", count(r.Tools, "tool"))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(table, "EMBEDDER\tREQUESTS\tCOSINE\tP50\tP95\tP99\tMAX")
 	for _, a := range r.Embedders[0].Admitted {

@@ -238,7 +238,7 @@ func exportZip(p Process, list []skills.Procedure, to string, replace bool) erro
 	if err := errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("writing the archive: %v", err)
 	}
-	_, err = fmt.Fprintf(p.Stdout, "wrote %d skills to %s\n", len(list), to)
+	_, err = fmt.Fprintf(p.Stdout, "wrote %s to %s\n", count(len(list), "skill"), to)
 	return err
 }
 

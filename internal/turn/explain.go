@@ -123,7 +123,7 @@ type Holder struct {
 }
 
 // Explain says why one tool is visible or hidden in the plan that this request would get now. It takes the plan's own steps, and keeps, counts and
-// logs nothing. An error of kind NotFound says that the request has no such tool, and lists names near to it. Cost: a few plans.
+// logs nothing. An error of kind NotFound says that the request has no such tool, and lists names near to it, or the first ones of all. Cost: a few plans.
 func (p *Planner) Explain(ctx context.Context, r Request, tool string) (Explanation, error) {
 	if !slices.ContainsFunc(r.Chat.Tools, func(t catalog.Tool) bool { return t.Name == tool }) {
 		return Explanation{}, unknownTool(tool, r.Chat.Tools)
@@ -320,14 +320,27 @@ func number[T float32 | float64](x T) float64 {
 	return 0
 }
 
-// unknownTool says that there is no such tool, and which names are near.
+// maxListed is how many names are listed where none is near.
+const maxListed = 30
+
+// unknownTool says that there is no such tool, and which names are near, or where none is, which there are.
 func unknownTool(name string, tools []catalog.Tool) error {
-	text := "no tool " + quote(name) + " is among the request's"
-	if close := nearNames(name, tools, 3); len(close) > 0 {
-		for i := range close {
-			close[i] = quote(close[i])
+	text, rest := "no tool "+quote(name)+" is among the request's", ""
+	names := nearNames(name, tools, 3)
+	switch {
+	case len(names) > 0:
+		text += "; near to it: "
+	case len(tools) > 0:
+		text += ", which are "
+		for _, t := range tools[:min(len(tools), maxListed)] {
+			names = append(names, t.Name)
 		}
-		text += "; near to it: " + strings.Join(close, ", ")
+		if more := len(tools) - maxListed; more > 0 {
+			rest = fmt.Sprintf(" and %d more", more)
+		}
 	}
-	return catalog.NewError(catalog.NotFound, text, nil)
+	for i := range names {
+		names[i] = quote(names[i])
+	}
+	return catalog.NewError(catalog.NotFound, text+strings.Join(names, ", ")+rest, nil)
 }
