@@ -89,6 +89,7 @@ type Request struct {
 	Protocol Protocol
 	Model    string
 	Stream   bool
+	Several  bool // it asks for more than one answer to choose from: "n" of OpenAI's chat
 	Loading
 
 	Tools      []catalog.Tool // the selectable ones, in the client's order, twins included

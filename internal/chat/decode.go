@@ -49,6 +49,9 @@ func Decode(p Protocol, body []byte) (*Request, error) {
 		r.Stream = r.Stream || top.stream.isAbsent(body)
 		r.readOptions(body, top.options)
 	}
+	if p == OpenAI && top.answers.end > 0 {
+		r.Several = gjson.ParseBytes(top.answers.of(body)).Num > 1 // 0 for what is no number
+	}
 	r.KeepAlive = string(top.keepAlive.of(body))
 	if p == Responses {
 		r.PreviousResponse = top.previous.text(body)
@@ -69,8 +72,8 @@ func unedited(format string, args ...any) error {
 
 // top holds the members of a request that are read; an absent one is empty.
 type top struct {
-	model, stream, options, keepAlive, system, previous span
-	messages, tools, choice                             span
+	model, stream, options, keepAlive, system, previous, answers span
+	messages, tools, choice                                      span
 }
 
 // messagesKey is the member that holds the conversation.
@@ -99,6 +102,9 @@ func readTop(p Protocol, body []byte, at int) (top, error) {
 			return true
 		case "keep_alive":
 			t.keepAlive = value
+			return true
+		case "n":
+			t.answers = value
 			return true
 		case "previous_response_id":
 			t.previous = value

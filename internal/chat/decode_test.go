@@ -41,6 +41,14 @@ func TestProtocolOf(t *testing.T) {
 	}
 }
 
+func TestDecodeSeesThatSeveralAnswersAreAskedFor(t *testing.T) {
+	for n, several := range map[string]bool{"2": true, "1.5e1": true, "1": false, "0": false, "null": false, `"2"`: false, "[2,3]": false} {
+		if r := decode(t, chat.OpenAI, `{"n":`+n+`}`); r.Several != several {
+			t.Errorf("n %s: several is %v", n, r.Several)
+		}
+	}
+}
+
 func TestDecodeSaysWhyABodyGoesOnUnedited(t *testing.T) {
 	for name, test := range map[string]struct{ body, why string }{
 		"empty":                      {"", "not JSON"},
@@ -106,8 +114,9 @@ func TestDecodeWithoutTools(t *testing.T) {
 func TestDecodeReadsTheSmallThings(t *testing.T) {
 	for body, want := range map[string]chat.Request{
 		`{"model":"m:1b"}`: {Protocol: chat.Ollama, Model: "m:1b", Stream: true},
-		`{"stream":false,"options":{"num_ctx":8192}}`:              {Protocol: chat.Ollama, Loading: chat.Loading{ContextTokens: 8192}},
-		`{"stream":null,"options":{"num_ctx":8192.0}}`:             {Protocol: chat.Ollama, Stream: true, Loading: chat.Loading{ContextTokens: 8192}},
+		`{"stream":false,"options":{"num_ctx":8192}}`:  {Protocol: chat.Ollama, Loading: chat.Loading{ContextTokens: 8192}},
+		`{"stream":null,"options":{"num_ctx":8192.0}}`: {Protocol: chat.Ollama, Stream: true, Loading: chat.Loading{ContextTokens: 8192}},
+		`{"n":2}`:                                                  {Protocol: chat.Ollama, Stream: true}, // of OpenAI's chat alone
 		`{"stream":true,"options":null}`:                           {Protocol: chat.Ollama, Stream: true},
 		`{"stream":true,"options":{"num_ctx":-1}}`:                 {Protocol: chat.Ollama, Stream: true},
 		`{"stream":true,"options":{"num_ctx":"9"}}`:                {Protocol: chat.Ollama, Stream: true},

@@ -110,7 +110,8 @@ func (h *Handler) makePlan(x *exchange, r *http.Request, body []byte) (from []by
 		h.passed(request, identity)
 		return from
 	}
-	plan, err := h.planner.Plan(r.Context(), turn.Request{Body: from, Chat: request, Identity: identity, Answers: true})
+	one := !request.Several // a call of ours in one of several answers could not be answered without the others being asked for again
+	plan, err := h.planner.Plan(r.Context(), turn.Request{Body: from, Chat: request, Identity: identity, Answers: one})
 	if err != nil {
 		h.passed(nil, session.Identity{})
 		if !gone(r.Context()) {

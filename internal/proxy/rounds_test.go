@@ -294,3 +294,15 @@ func TestARequestGoesOnFromTheLastRound(t *testing.T) {
 		})
 	}
 }
+
+// TestSeveralAnswersHaveNoHiddenRounds: a call of ours in one of them could not be answered.
+func TestSeveralAnswersHaveNoHiddenRounds(t *testing.T) {
+	for extra, answers := range map[string]bool{`"n":2,`: false, `"n":1,`: true, "": true} {
+		url, _ := recorder(t)
+		r := start(t, url, nil)
+		r.post("/v1/chat/completions", strings.Replace(chatBody(toolsJSON(4)), "{", "{"+extra, 1))
+		if asked := r.planner.seen(); len(asked) != 1 || asked[0].Answers != answers {
+			t.Errorf("with %q the planner was told that calls of ours can be answered: %v, want %v", extra, !answers, answers)
+		}
+	}
+}

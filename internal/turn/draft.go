@@ -18,6 +18,7 @@ import (
 type draft struct {
 	request  Request
 	found    session.Found
+	under    string       // names the settings that a list is made under
 	core     []string     // the session's CORE, as configured or the app's own
 	hash     catalog.Hash // of the tools array
 	snapshot *Snapshot    // nil until it is known
@@ -33,7 +34,7 @@ type draft struct {
 // begin settles how the session's list is kept, where it is made from nothing or anew.
 func (d *draft) begin(p *Planner) {
 	s := &d.found.State
-	d.remade = p.lost(d) || s.Policy != p.under
+	d.remade = p.lost(d) || s.Policy != d.under
 	if d.remade || !s.HasList() {
 		*s = s.Forget()
 		s.Strategy = string(p.ready(d))

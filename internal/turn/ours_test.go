@@ -97,6 +97,29 @@ func TestLoadToolsIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestACallerWhoCannotAnswerThisTime: the conversation's next request has ours no more, nor what belongs to them, and the one after it has them again.
+func TestACallerWhoCannotAnswerThisTime(t *testing.T) {
+	for name, policy := range map[string]func(*turn.Policy){"append": nil, "late": func(p *turn.Policy) { p.Strategy = kvcache.Late }} {
+		for _, choice := range []string{"", `"tool_choice":"none",`} {
+			t.Run(name+choice, func(t *testing.T) {
+				h := newHarness(t, setup{policy: policy})
+				messages := []message{user("where is my parcel?")}
+				h.again(h.proxied(body(t, demoTools(t), "", messages...)), held("load_tools", `{"name":"generate_image"}`))
+				messages = append(messages, answer("on its way"), user("thanks"))
+				alone := h.plan(body(t, demoTools(t), choice, messages...))
+				if len(alone.Own) > 0 || strings.Contains(string(alone.Body), "load_tools") || strings.Contains(string(alone.Body), "call_tool") {
+					t.Errorf("ours are %q in %s", alone.Own, alone.Body)
+				}
+				wantSent(t, alone, "generate_image")
+				messages = append(messages, answer("welcome"), user("what is the weather in Porto?"))
+				if p := h.proxied(body(t, demoTools(t), "", messages...)); !slices.Contains(p.Own, "load_tools") {
+					t.Errorf("ours are %q later on", p.Own)
+				}
+			})
+		}
+	}
+}
+
 func TestToolSearchComesWithLargeCatalogs(t *testing.T) {
 	h := newHarness(t, setup{policy: func(p *turn.Policy) { p.ToolSearch = 37 }})
 	if p := h.proxied(body(t, demoTools(t), "", user("where is my parcel?"))); !slices.Equal(p.Own, []string{"load_tools", "tool_search"}) {

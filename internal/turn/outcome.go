@@ -113,7 +113,7 @@ func names(cat *catalog.Catalog, ids []catalog.ID) []string {
 // plan is the part that all outcomes share.
 func (p *Planner) plan(d *draft) *Plan {
 	state := d.found.State
-	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", p.under
+	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", d.under
 	state.Core, state.Serial = slices.Clone(d.core), p.serial.Add(1)
 	elements := d.request.Chat.Elements
 	return &Plan{

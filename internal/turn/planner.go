@@ -129,9 +129,17 @@ func (p *Planner) Plan(ctx context.Context, r Request) (*Plan, error) {
 	return plan, nil
 }
 
+// settings names what a request's list is made under: the policy, and whether tools of ours may stand in the array.
+func (p *Planner) settings(r Request) string {
+	if !r.Answers {
+		return p.under + "-"
+	}
+	return p.under
+}
+
 // underPolicy is what was found, as far as it still holds: under other settings a turn's list is made anew, and the first one from nothing.
-func (p *Planner) underPolicy(f session.Found) session.Found {
-	if !f.Same || f.State.Policy == p.under {
+func underPolicy(f session.Found, settings string) session.Found {
+	if !f.Same || f.State.Policy == settings {
 		return f
 	}
 	if f.Same = false; f.State.Turn == 1 {
@@ -142,11 +150,15 @@ func (p *Planner) underPolicy(f session.Found) session.Found {
 
 // draft begins a plan. The conversation is locked.
 func (p *Planner) draft(r Request) *draft {
-	found := p.underPolicy(p.Sessions.Find(r.Identity))
-	d := &draft{request: r, found: found, core: p.core(found), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
+	settings := p.settings(r)
+	found := underPolicy(p.Sessions.Find(r.Identity), settings)
+	d := &draft{request: r, found: found, under: settings, core: p.core(found, settings), hash: p.arrayHash(r.Body[r.Chat.ToolsStart:r.Chat.ToolsEnd])}
 	switch s := &d.found.State; {
 	case r.Identity.Previous != "" && s.Body != r.Identity.Body: // the engine keeps what came before, and with it what is ours
 		s.Notes, s.Hidden = nil, nil
+	case !r.Answers && len(s.Own) > 0: // whatever becomes of the list, nobody could answer a call of them
+		*s = s.Forget()
+		s.Own = nil
 	case !d.anchored():
 		*s = s.Forget()
 	}
@@ -168,8 +180,8 @@ func (p *Planner) room(d *draft) kvcache.Budget {
 }
 
 // core is the CORE of the session: as configured, or the app's own when the session began.
-func (p *Planner) core(f session.Found) []string {
-	fresh := f.New || f.State.Policy != p.under || !f.State.HasList() && len(f.State.Core) == 0
+func (p *Planner) core(f session.Found, settings string) []string {
+	fresh := f.New || f.State.Policy != settings || !f.State.HasList() && len(f.State.Core) == 0
 	if fresh && len(p.policy.Core) > 0 {
 		return p.policy.Core
 	}
