@@ -83,6 +83,7 @@ type mind struct {
 	llama   bool
 	failing bool // it may fail
 	terse   bool // it says nothing before calls of the daemon's tools
+	alike   bool // others are asked with the same words: an answer that leaves the app with nothing could not be told from theirs
 	apart   bool // it calls tools of the daemon's alone, not beside those of the app
 
 	mu     sync.Mutex
@@ -176,7 +177,7 @@ func (m *mind) think(request *enginetest.Request) enginetest.Round {
 	if len(round.Calls) > 0 && round.Text == "" && request.Protocol == enginetest.Messages {
 		round.Thinking = "" // Ollama gives a call behind a thought the thought's index
 	}
-	if m.chance(5) {
+	if m.chance(5) && (round.Text != "" || !m.alike) {
 		round.Reason = "length"
 	}
 	return m.fail(round)

@@ -52,6 +52,11 @@ func quietlyBroken(set setting, s said) bool {
 	return set.style == enginetest.Ollama && set.protocol != enginetest.NativeChat && s.request.Stream && s.round.Error != "" && s.round.Status == 0 && s.round.CutAfter == 0
 }
 
+// saysCut reports whether the round's answer says that it ended at its limit. No Responses of these engines do, nor Ollama's other /v1 APIs where there are calls.
+func saysCut(set setting, s said) bool {
+	return s.round.Reason == "length" && (set.protocol == enginetest.NativeChat || set.style == enginetest.LlamaCpp && set.protocol != enginetest.Responses)
+}
+
 // numbersBadly reports whether the engine itself gives the parts of such an answer numbers that are not dense: Ollama's Responses, to calls behind a text
 // or behind each other.
 func numbersBadly(set setting, rounds []said) bool {
@@ -80,7 +85,9 @@ func expect(set setting, stream, ended bool, rounds []said) (w wanted, wrong str
 		case w.failed && !last:
 			return w, fmt.Sprintf("the engine was asked again after a round that failed: %+v", one.round)
 		case w.failed:
-		case last && again && asked < 4:
+		case !last && saysCut(set, one):
+			return w, fmt.Sprintf("the engine was asked again after an answer that ended at its limit: %+v", one.round)
+		case last && again && asked < 4 && !saysCut(set, one):
 			return w, fmt.Sprintf("a call of the daemon's own tools was not answered: %+v", one.round)
 		case !last && !again && (!empty || guessed):
 			return w, fmt.Sprintf("the engine was asked again after %+v", one.round)

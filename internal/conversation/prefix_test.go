@@ -138,7 +138,7 @@ func turnOf(set setting, one step) (string, bool) {
 	real, ours := fates(set, one.said)
 	round := one.round
 	switch {
-	case one.failed(), set.drops, len(round.Calls) > 0 && len(real) > 0 && ours, len(real)+len(round.Calls) == 0 && round.Text == "":
+	case one.failed(), set.drops, ours && (len(real) > 0 || saysCut(set, one.said)), len(real)+len(round.Calls) == 0 && round.Text == "":
 		return "", false
 	case set.protocol == enginetest.Responses && round.Text != "" && len(round.Calls) > 0:
 		return "", false

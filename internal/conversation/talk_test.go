@@ -68,7 +68,7 @@ func (k *talk) converse(turns int) string {
 		if k.changes && k.r.IntN(100) < 20 {
 			k.change()
 		}
-		if k.words != "" {
+		if k.mind.alike = k.words != ""; k.mind.alike {
 			k.say(k.words)
 		} else {
 			k.say(fmt.Sprintf("please %s the %s <%s> and %s \u00e9", verbs()[k.r.IntN(len(verbs()))], words()[k.r.IntN(len(words()))], k.mind.tag, words()[k.r.IntN(len(words()))]))

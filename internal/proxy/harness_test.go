@@ -34,6 +34,7 @@ type fakePlanner struct {
 	committed int
 	observed  chan []string
 	refused   atomic.Int32
+	held      atomic.Int32 // calls of ours that were not answered
 }
 
 func newFakePlanner() *fakePlanner { return &fakePlanner{observed: make(chan []string, 1000)} }
@@ -84,6 +85,7 @@ func (f *fakePlanner) Observe(_ *turn.Plan, o turn.Outcome) {
 		f.refused.Add(1)
 		return
 	}
+	f.held.Add(int32(len(o.Held)))
 	var called []string
 	for _, c := range o.Called {
 		if !slices.Contains(called, c.Name) {

@@ -233,6 +233,9 @@ func (r *rounds) endRound() {
 		return
 	}
 	if !again {
+		if onlyHeld(verdict) { // as beside real calls: what they name is visible from the next request on
+			r.outcome.Held = append(r.outcome.Held, verdict.Held...)
+		}
 		r.release()
 		r.err = io.EOF
 		return
@@ -313,7 +316,7 @@ func (r *rounds) fail(message string) {
 	})
 }
 
-// again asks the planner what to do. Where it has no answer to a call of ours the client's own request is sent: what the
+// again asks the planner what to do. An answer that ended at its limit of tokens has ended: nothing more is asked for than the client allowed. Where the planner has no answer to a call of ours the client's own request is sent: what the
 // engine alone would have said is better than a call that nobody can answer.
 func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 	defer func() {
@@ -323,7 +326,7 @@ func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 			r.own = r.own || again
 		}
 	}()
-	if v.Ended || r.asked > maxRounds || !onlyHeld(v) && !v.Empty {
+	if v.Ended || v.Usage.Cut || r.asked > maxRounds || !onlyHeld(v) && !v.Empty {
 		return nil, false
 	}
 	plan, err := r.x.h.planner.Again(r.res.Request.Context(), r.x.plan, turn.Round{Verdict: v, Asked: r.asked, Last: r.asked >= maxRounds})

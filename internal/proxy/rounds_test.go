@@ -49,7 +49,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", s.kind)
 	for piece := range strings.SplitAfterSeq(answer, "\n") {
 		io.WriteString(w, piece)
-		if s.kind == ndjson {
+		if s.kind != "application/json" {
 			http.NewResponseController(w).Flush()
 		}
 	}

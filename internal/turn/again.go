@@ -27,7 +27,7 @@ type Round struct {
 // Outcome is how an answer ended, all its rounds taken together.
 type Outcome struct {
 	Called []chat.Call       // that reached the client, in order
-	Held   []chat.HiddenCall // of our tools, beside calls that reached the client: they were not answered
+	Held   []chat.HiddenCall // of our tools, beside calls that reached the client or in an answer that ended there: they were not answered
 	Text   string            // the beginning of what the model said
 	Usage  chat.Usage        // of the last round
 	ID     string            // that the client has of the answer, "" where it is not known
