@@ -1,6 +1,7 @@
 package conversation_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
@@ -68,8 +69,8 @@ func numbersBadly(set setting, rounds []said) bool {
 	})
 }
 
-// expect makes what a client should see of what was said to the engine's requests for it. ended: it saw an end.
-func expect(set setting, stream, ended bool, rounds []said) (w wanted, wrong string) {
+// expect makes what a client should see of what was said to the engine's requests for its own, theirs. ended: it saw an end.
+func expect(set setting, theirs []byte, stream, ended bool, rounds []said) (w wanted, wrong string) {
 	asked, guessed := 0, false
 	w.numbersBadly = numbersBadly(set, rounds)
 	for i, one := range rounds {
@@ -87,7 +88,10 @@ func expect(set setting, stream, ended bool, rounds []said) (w wanted, wrong str
 		case w.failed:
 		case !last && saysCut(set, one):
 			return w, fmt.Sprintf("the engine was asked again after an answer that ended at its limit: %+v", one.round)
-		case last && again && asked < 4 && !saysCut(set, one):
+		case !last && i == 4 && !bytes.Equal(rounds[i+1].sent(), theirs):
+			return w, fmt.Sprintf("after %+v, behind which everything was shown, the engine was asked for something else than the app's own request", one.round)
+		case !last && i == 4 && (again || empty):
+		case last && again && !saysCut(set, one):
 			return w, fmt.Sprintf("a call of the daemon's own tools was not answered: %+v", one.round)
 		case !last && !again && (!empty || guessed):
 			return w, fmt.Sprintf("the engine was asked again after %+v", one.round)

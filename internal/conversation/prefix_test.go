@@ -185,9 +185,9 @@ func unanswered(messages []api.Message) string {
 // lateNote begins the text that tells the model of tools which the array lacks.
 const lateNote = "\n\nYou have more tools now. Call them with "
 
-// unknown says what the conversation speaks of that the array lacks, or of what it has two, "" where all is well: the bridge, where notes or calls name it. restarted: the engine may have
-// kept a conversation that the daemon has lost.
-func unknown(r *enginetest.Request, restarted bool) string {
+// unknown says what the conversation speaks of that the array lacks, or of what it has two, "" where all is well: the bridge, where notes or calls name it. kept: the engine may have
+// kept a conversation that the daemon has lost, or goes on with the app's own request.
+func unknown(r *enginetest.Request, kept bool) string {
 	seen := map[string]bool{}
 	for _, name := range r.Tools {
 		if seen[name] {
@@ -195,7 +195,7 @@ func unknown(r *enginetest.Request, restarted bool) string {
 		}
 		seen[name] = true
 	}
-	if seen[callTool] || restarted {
+	if seen[callTool] || kept {
 		return ""
 	}
 	for i, m := range r.Messages {

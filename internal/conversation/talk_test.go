@@ -240,7 +240,7 @@ func (k *talk) check(theirs sentBy, stream bool, v *view, reply reply, rounds []
 			return "the client was told of " + name
 		}
 	}
-	w, wrong := expect(k.rig.setting, stream, v.ended, rounds)
+	w, wrong := expect(k.rig.setting, theirs.body, stream, v.ended, rounds)
 	if wrong != "" {
 		return wrong
 	}
@@ -252,7 +252,9 @@ func (k *talk) check(theirs sentBy, stream bool, v *view, reply reply, rounds []
 		now.said, now.fresh, now.newTurn, now.restart = one, k.fresh, k.newTurn && i == 0, k.restart
 		now.kept, now.last = k.kept && i == 0 || i > 0, i >= 4
 		now.begun = hiddenTexts(k.rig.setting, rounds[:i])
-		now.untouched = bytes.Equal(one.sent(), theirs.body)
+		if now.untouched = bytes.Equal(one.sent(), theirs.body); now.untouched && i > 0 { // in the end, without what was hidden
+			k.unsaid, now.begun = append(k.unsaid, now.begun...), nil
+		}
 		if wrong := k.checkRound(theirs, now); wrong != "" {
 			return fmt.Sprintf("round %d: %s\nsent: %s", i, wrong, one.sent())
 		}
@@ -301,7 +303,7 @@ func (k *talk) checkRound(theirs sentBy, now step) string {
 			return wrong
 		}
 	}
-	for _, wrong := range []string{unanswered(now.request.Messages), unknown(now.request, k.rig.archive != nil && k.restarts), now.choice.unheeded(now.request)} {
+	for _, wrong := range []string{unanswered(now.request.Messages), unknown(now.request, k.rig.archive != nil && (k.restarts || now.untouched)), now.choice.unheeded(now.request)} {
 		if wrong != "" {
 			return wrong
 		}

@@ -55,9 +55,12 @@ func (x *exchange) inRounds(res *http.Response) {
 	cfg := x.plan.Filter()
 	cfg.Previous = x.previous
 	r := &rounds{
-		x: x, res: copyOf(res), filter: chat.NewFilter(x.protocol, kind, cfg), kind: kind,
+		x: x, res: copyOf(res), kind: kind,
 		plain: res.ContentLength >= 0 || !x.streams && isDocument(kind), intake: intake{buf: make([]byte, copyBufferBytes)},
 	}
+	ours := cfg.Held
+	cfg.Held = func(name string) bool { return !r.own && ours(name) } // the answer to the client's own request is the engine's
+	r.filter = chat.NewFilter(x.protocol, kind, cfg)
 	if !r.plain {
 		res.Body = r
 		res.ContentLength = -1
@@ -322,12 +325,16 @@ func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.x.h.log.Warn("panic; the client's own request is sent instead", "doing", "answering a call of ours", "panic", p)
-			next, again = r.x.original, onlyHeld(v) && !v.Ended && r.asked <= maxRounds
+			next, again = r.x.original, onlyHeld(v) && !v.Ended
 			r.own = r.own || again
 		}
 	}()
-	if v.Ended || v.Usage.Cut || r.asked > maxRounds || !onlyHeld(v) && !v.Empty {
+	if v.Ended || v.Usage.Cut || r.own || !onlyHeld(v) && !v.Empty {
 		return nil, false
+	}
+	if r.asked > maxRounds { // it has seen everything, and the client is not to be left with nothing
+		r.own = true
+		return r.x.original, true
 	}
 	plan, err := r.x.h.planner.Again(r.res.Request.Context(), r.x.plan, turn.Round{Verdict: v, Asked: r.asked, Last: r.asked >= maxRounds})
 	switch {
@@ -342,7 +349,8 @@ func (r *rounds) again(v chat.Verdict) (next []byte, again bool) {
 	return plan.Body, true
 }
 
-// maxRounds is how many times the model's calls of our tools are answered within one answer; then everything is shown that fits.
+// maxRounds is how many times the model is answered within one answer and may go on asking. The answer to its next call shows everything that fits and none of our
+// tools that ask for more; where it calls one of them even then, the client's own request is sent.
 const maxRounds = 3
 
 func onlyHeld(v chat.Verdict) bool { return len(v.Held) > 0 && len(v.Passed) == 0 }

@@ -138,17 +138,33 @@ func TestAHiddenRoundOfAPlainAnswer(t *testing.T) {
 	}
 }
 
-// TestTheModelIsAnsweredThreeTimes: then one round more shows everything, and the answer ends as it is.
+// TestTheModelIsAnsweredThreeTimes: then one round more shows everything; where the model asks even then, or its engine drops the call, the client's own request is
+// sent, and the answer to that is the engine's, whatever it calls.
 func TestTheModelIsAnsweredThreeTimes(t *testing.T) {
-	held := heldLine + firstDone
-	s := &scripted{kind: ndjson, answers: []string{held, held, held, held, held, held}}
-	_, got := post(t, inRounds(t, s), chatBody(toolsJSON(4)))
-	asked := s.asked()
-	if len(asked) != 5 || asked[3] != `{"round":3,"held":1,"last":false}` || asked[4] != `{"round":4,"held":1,"last":true}` {
-		t.Errorf("the engine was asked %q", asked[1:])
-	}
-	if strings.Count(got, `"done":true`) != 1 {
-		t.Errorf("the client got %s", got)
+	held, said := heldLine+firstDone, saidLine+lastDone
+	for _, c := range []struct {
+		name, fourth, fifth string // answers to the round that shows everything, and to the client's own request
+		asked               int
+		want                string
+	}{
+		{"the fourth answers", said, "", 5, "hello"},
+		{"it asks again", held, said, 6, "hello"},
+		{"its call is dropped", firstDone, said, 6, "hello"},
+		{"it asks without end", held, held, 6, "load_tools"},
+		{"it says nothing", held, firstDone, 6, `"done":true`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{kind: ndjson, answers: []string{held, held, held, held, c.fourth, c.fifth}}
+			body := chatBody(toolsJSON(4))
+			_, got := post(t, inRounds(t, s), body)
+			asked := s.asked()
+			if len(asked) != c.asked || asked[3] != `{"round":3,"held":1,"last":false}` || asked[4] != `{"round":4,"held":1,"last":true}` || c.asked == 6 && asked[5] != body {
+				t.Errorf("the engine was asked %q", asked[1:])
+			}
+			if strings.Count(got, `"done":true`) != 1 || !strings.Contains(got, c.want) || c.want != "load_tools" && strings.Contains(got, "load_tools") {
+				t.Errorf("the client got %s", got)
+			}
+		})
 	}
 }
 
