@@ -138,6 +138,8 @@ type calls struct {
 	choice int
 	whole  bool
 
+	joins func(begun, more string) bool // whether two pieces are of one name, whatever speaks against it; nil: never
+
 	traced bool
 	trace  []int // where traced: for each piece the index in all of its call, -1 where there are too many
 }
@@ -235,7 +237,7 @@ func (c *calls) begins(b *building, p piece) bool {
 	case argsOpen:
 		return !same
 	}
-	return !same && p.complete()
+	return !same && p.complete() && (c.joins == nil || !c.joins(string(b.name), p.name))
 }
 
 // complete reports whether the piece has a call's arguments from beginning to end.

@@ -152,7 +152,7 @@ func (f *Filter) begin() {
 	f.lines = lineReader{}
 	f.round = &round{}
 	f.round.scan.protocol = f.protocol
-	f.round.scan.calls.traced = true
+	f.round.scan.calls.traced, f.round.scan.calls.joins = true, f.joins
 	f.round.limit = maxText
 	if f.protocol == Responses { // repeats whole texts
 		f.round.limit = maxHeldLine

@@ -15,7 +15,7 @@ type fate struct {
 	args      balance
 	pieces    int    // entries gathered
 	template  []byte // JSON of the unit that began a bridged call in a stream
-	sealed    bool   // a bridged call was sent, of which the stream may still bring empty pieces
+	sealed    bool   // a bridged call was sent, of which the stream may still bring empty pieces, or a call was dropped
 	index     int    // the client's number for it, -1: none yet
 	choice    int
 }
@@ -42,17 +42,21 @@ func (f *Filter) settle(trace []int, all bool) bool {
 	for i := range r.fates {
 		fate := &r.fates[i]
 		b := &calls.all[i]
-		if fate.kind == real && fate.name == "" && len(b.name) > 0 {
+		if fate.kind == real && fate.name == "" && len(b.name) > 0 && !fate.sealed {
 			f.decide(fate, string(b.name), b) // the name came after all
 		}
 		if fate.kind != unsettled {
-			if fate.kind == real {
+			if fate.kind == real && !fate.sealed {
 				fate.name = f.grown(fate, b)
 			}
 			continue
 		}
-		if !all && !r.scan.usage.Done && !f.known(b, slices.Contains(trace, i)) {
+		if !all && !r.scan.usage.Done && !f.known(i, slices.Contains(trace, i)) {
 			settled = false
+			continue
+		}
+		if broken := all && !r.scan.usage.Done && r.waits <= maxWaiting; (broken || r.scan.usage.Cut) && f.grows(b) {
+			f.drop(fate)
 			continue
 		}
 		f.decide(fate, string(b.name), b)
@@ -68,17 +72,51 @@ func (f *Filter) grown(fate *fate, b *building) string {
 	return string(b.name)
 }
 
+// followed reports whether a call of the same choice has begun since: nothing more comes of this one's name.
+func (r *round) followed(call int) bool {
+	return slices.ContainsFunc(r.fates[call+1:], func(later fate) bool { return later.choice == r.fates[call].choice })
+}
+
 // known reports whether a call's name is complete, or cannot become one of ours. touched: the unit at hand has a piece of it.
-func (f *Filter) known(b *building, touched bool) bool {
+func (f *Filter) known(call int, touched bool) bool {
+	b := &f.round.scan.calls.all[call]
 	switch {
-	case !b.streamed || !touched || b.tooLong || b.index == legacyIndex:
+	case !b.streamed || b.tooLong || b.index == legacyIndex:
 		return true
+	case !touched:
+		return !f.grows(b) || f.round.followed(call)
 	case len(b.name) == 0:
 		return false
 	case b.args.state != argsNone:
 		return true
 	}
 	return f.cfg.Prefix != nil && !f.cfg.Prefix(string(b.name))
+}
+
+// grows reports whether what has come of a call is a part of one of our names and nothing else, so that the rest of the name may follow.
+func (f *Filter) grows(b *building) bool {
+	return b.streamed && b.index != legacyIndex && b.args.state == argsNone && f.beginsOurs(string(b.name))
+}
+
+// beginsOurs reports whether one of our names begins with these bytes and has more to it.
+func (f *Filter) beginsOurs(name string) bool {
+	return name != "" && f.cfg.Prefix != nil && f.cfg.Prefix(name) && !f.isOurs(name)
+}
+
+// isOurs reports whether a name is one of ours, whole.
+func (f *Filter) isOurs(name string) bool {
+	return f.isHeld(name) || name != "" && name == f.cfg.Bridge
+}
+
+// joins reports whether two pieces of a name make one of ours, or the beginning of one.
+func (f *Filter) joins(begun, more string) bool {
+	return f.beginsOurs(begun) && f.cfg.Prefix(begun+more)
+}
+
+// drop keeps from the client what an answer is cut or broken off in: the beginning of a name that may have been one of ours.
+func (f *Filter) drop(fate *fate) {
+	fate.kind, fate.name, fate.sealed = real, "", true
+	f.numbers(fate.choice).cut = true
 }
 
 func (f *Filter) decide(fate *fate, name string, b *building) {

@@ -123,3 +123,63 @@ func TestFilterOpenAIStream(t *testing.T) {
 		"what is no JSON": text(one("", "tool_calls\ndata: {\"tool_calls\n\ndata: oops\r\n\r\ndata: {\"a\":\ndata: {}\n\n"+says("a")+stop+doneLine), "a"),
 	})
 }
+
+// TestFilterOpenAINamesInPieces: a call's beginning waits as long as its name may become one of ours, and nothing else does.
+func TestFilterOpenAINamesInPieces(t *testing.T) {
+	cfg := ours()
+	cfg.Prefix = func(begun string) bool {
+		for _, name := range []string{"load_tools", "tool_search", "call_tool"} {
+			if strings.HasPrefix(name, begun) {
+				return true
+			}
+		}
+		return false
+	}
+	first := func(name string) string {
+		return calls(`{"index":0,"id":"h1","type":"function","function":{"name":"` + name + `","arguments":""}}`)
+	}
+	piece := func(name, arguments string) string {
+		return calls(`{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}`)
+	}
+	const nothing = "nothing"
+	const whole = `{\"name\":\"x\"}`
+	arguments := calls(`{"index":0,"function":{"arguments":"` + whole + `"}}`)
+	second := calls(`{"index":1,"id":"c2","type":"function","function":{"name":"read","arguments":"{}"}}`)
+	toolEnd, cut := chunk("x", "", "tool_calls")+doneLine, chunk("x", "", "length")+doneLine
+	for name, test := range map[string]struct{ stream, held, passed, want string }{ // want: behind the role; "": the stream as it came
+		"ours":                                   {first("load_") + piece("tools", "") + arguments + toolEnd, "load_tools", "", chunk("x", "", "stop") + doneLine},
+		"ours, in three":                         {first("lo") + piece("ad_to", "") + piece("ols", "") + arguments + toolEnd, "load_tools", "", chunk("x", "", "stop") + doneLine},
+		"ours, with whole arguments":             {first("load_") + piece("tools", whole) + toolEnd, "load_tools", "", chunk("x", "", "stop") + doneLine},
+		"ours, something empty between":          {first("load_") + chunk("x", "", "null") + piece("tools", "") + arguments + toolEnd, "load_tools", "", chunk("x", "", "null") + chunk("x", "", "stop") + doneLine},
+		"ours, text between":                     {first("load_") + says("a") + piece("tools", whole) + toolEnd, "load_tools", "", says("a") + chunk("x", "", "stop") + doneLine},
+		"the bridge":                             {first("call_") + piece("tool", `{\"name\":\"write\"}`) + toolEnd, "", "write*", calls(`{"index":0,"id":"h1","type":"function","function":{"name":"write","arguments":"{}"}}`) + toolEnd},
+		"the client's":                           {first("load_") + piece("file", "") + arguments + toolEnd, "", "load_file", ""},
+		"the client's, a beginning of ours":      {first("load") + chunk("x", "", "null") + arguments + toolEnd, "", "load", ""},
+		"the client's, without arguments":        {first("load") + toolEnd, "", "load", ""},
+		"the client's, before another":           {first("load") + second + toolEnd, "", "load read", ""},
+		"a name that is cut at the limit":        {first("load_") + cut, "", "", cut},
+		"a name that the stream breaks off in":   {first("load_"), "", "", nothing},
+		"cut at the limit behind the client's":   {strings.ReplaceAll(second, `"index":1`, `"index":0`) + strings.Replace(first("load_"), `{"index":0,"id"`, `{"index":1,"id"`, 1) + cut, "", "read", strings.ReplaceAll(second, `"index":1`, `"index":0`) + cut},
+		"the client's, two calls numbered alike": {calls(`{"index":0,"id":"c1","function":{"name":"now"}}`) + piece("read", "{}") + toolEnd, "", "now read", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := role + test.want
+			switch test.want {
+			case "":
+				want = role + test.stream
+			case nothing:
+				want = role
+			}
+			for _, size := range []int{1, 50, 1 << 20} {
+				got := filter(chat.OpenAI, events, cfg, size, role+test.stream)
+				if held, passed := names(got.verdicts[0]); held != test.held || passed != test.passed || got.out != want {
+					t.Fatalf("held %q, passed %q, got\n%s\nwant\n%s", held, passed, got.out, want)
+				}
+			}
+		})
+	}
+	f := chat.NewFilter(chat.OpenAI, events, cfg)
+	if out := string(f.Write(nil, []byte(role+first("get_weather")))); out != role+first("get_weather") {
+		t.Errorf("what cannot be ours waits: %s", out)
+	}
+}

@@ -19,7 +19,7 @@ func (f *Filter) mayBeOurs(b []byte) bool {
 		if end == len(value) {
 			return f.mayBecomeOurs(value[1 : end-1])
 		}
-		if name := string(appendUnquoted(nil, value[:end])); f.isHeld(name) || name != "" && name == f.cfg.Bridge {
+		if f.isOurs(string(appendUnquoted(nil, value[:end]))) {
 			return true
 		}
 		named, rest = true, value[end:]
