@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -265,13 +266,13 @@ func (f *Filter) endEvent() {
 
 // Fail appends the protocol's in-band error, which ends the stream; the end that was held back is dropped. To a plain answer
 // that has sent nothing it appends nothing: the caller answers with a status.
-func (f *Filter) Fail(dst []byte, message string) []byte {
+func (f *Filter) Fail(dst []byte, why Failure) []byte {
 	if f.mode != stream {
 		return dst
 	}
 	f.rewind()
 	f.endEvent()
-	return f.appendError(f.drain(dst), message)
+	return f.appendError(f.drain(dst), why)
 }
 
 // rewind takes back the numbers given to the end that is dropped.
@@ -281,19 +282,27 @@ func (f *Filter) rewind() {
 	}
 }
 
-func (f *Filter) appendError(dst []byte, message string) []byte {
+func (f *Filter) appendError(dst []byte, why Failure) []byte {
 	switch f.protocol {
 	case Ollama:
-		return append(appendQuoted(append(dst, `{"error":`...), message), "}\n"...)
+		return append(appendQuoted(append(dst, `{"error":`...), why.Message), "}\n"...)
 	case OpenAI:
-		dst = appendQuoted(append(dst, `data: {"error":{"message":`...), message)
-		return append(dst, `,"type":"server_error","param":null,"code":null}}`+"\n\n"...)
+		dst = appendQuoted(append(dst, `data: {"error":{"message":`...), why.Message)
+		dst = append(appendQuoted(append(dst, `,"type":`...), cmp.Or(why.Type, "server_error")), `,"param":null,"code":`...)
+		if why.Code == "" {
+			dst = append(dst, "null"...)
+		} else {
+			dst = appendQuoted(dst, why.Code)
+		}
+		return append(dst, "}}\n\n"...)
 	case Responses:
 		data := f.client.appendNumber([]byte(`{"type":"error"`))
-		data = appendQuoted(append(data, `,"code":"server_error","message":`...), message)
+		data = appendQuoted(append(data, `,"code":`...), cmp.Or(why.Code, why.Type, "server_error"))
+		data = appendQuoted(append(data, `,"message":`...), why.Message)
 		return appendEvent(dst, "error", append(data, `,"param":null}`...))
 	case Anthropic:
-		data := appendQuoted([]byte(`{"type":"error","error":{"type":"api_error","message":`), message)
+		data := appendQuoted([]byte(`{"type":"error","error":{"type":`), cmp.Or(why.Type, "api_error"))
+		data = appendQuoted(append(data, `,"message":`...), why.Message)
 		return appendEvent(dst, "error", append(data, "}}"...))
 	}
 	return dst

@@ -125,7 +125,7 @@ func TestFilterFails(t *testing.T) {
 			t.Errorf("%s: sent %q", name, got)
 		}
 		f.End()
-		if got := string(f.Fail(nil, `no "luck"`)); got != test.want {
+		if got := string(f.Fail(nil, chat.Failure{Message: `no "luck"`})); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}

@@ -262,8 +262,25 @@ func (r *rounds) endRound() {
 		r.outcome.Unread = true
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // what was read before a failure is the best there is
 		res.Body.Close()
-		r.fail(fmt.Sprintf("the engine answered %s: %s", res.Status, bytes.TrimSpace(text)))
+		status := answered(res.StatusCode)
+		r.failWith(refusalOf(status, text), status)
 	}
+}
+
+// answered is the sentence for an answer of the engine's that is no part of the client's.
+func answered(status int) string {
+	return strings.TrimSpace(fmt.Sprintf("the engine answered %d %s", status, http.StatusText(status)))
+}
+
+// refusalOf is what the client reads of such an answer: the engine's own words where they are an error, else all of it.
+func refusalOf(status string, body []byte) chat.Failure {
+	if f, ok := chat.ReadFailure(body); ok {
+		return f
+	}
+	if body = bytes.TrimSpace(body); len(body) > 0 {
+		status += ": " + string(body)
+	}
+	return chat.Failure{Message: status}
 }
 
 // isCutShort reports whether a later round has come to nothing: it ended without its end, and without an error of the engine's own.
@@ -299,18 +316,21 @@ func (r *rounds) replace(res *http.Response) {
 	r.res, r.raw = res, nil
 }
 
-// fail ends the answer with an error in the protocol's own words. A plain one has a status for it.
-func (r *rounds) fail(message string) {
+// fail ends the answer with an error of ours.
+func (r *rounds) fail(message string) { r.failWith(chat.Failure{Message: message}, message) }
+
+// failWith ends the answer with an error in the protocol's own form. A plain one has a status for it. The log has why alone: an engine's words may repeat the user's.
+func (r *rounds) failWith(f chat.Failure, why string) {
 	if !gone(r.res.Request.Context()) {
-		r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", message)
+		r.x.h.log.Warn("the engine was asked again within an answer and gave none", "why", why)
 	}
 	r.outcome.Usage.Done = false
 	r.err, r.instead = io.EOF, r.plain
 	if !r.plain {
-		r.ready = r.filter.Fail(r.ready, message)
+		r.ready = r.filter.Fail(r.ready, f)
 		return
 	}
-	no := refuse(http.StatusBadGateway, message)
+	no := refuse(http.StatusBadGateway, f.Message)
 	text := no.body(r.x.path)
 	r.replace(&http.Response{
 		StatusCode: no.status, Status: strconv.Itoa(no.status) + " " + http.StatusText(no.status), Request: r.res.Request,

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
@@ -70,7 +71,13 @@ func TestOddAnswersToALaterRound(t *testing.T) {
 		}},
 		{"an error of the engine's own", true, as(ndjson, `{"error":"out of memory"}`+"\n"), func(code int, body string) bool { return body == saidLine+`{"error":"out of memory"}`+"\n" }},
 		{"too many requests", true, status(429, "application/json", `{"error":"slow"}`), func(code int, body string) bool {
-			return code == 200 && strings.Contains(body, `{"error":"the engine answered 429 Too Many Requests: `)
+			return code == 200 && strings.HasSuffix(body, `{"error":"slow"}`+"\n")
+		}},
+		{"too many requests, without JSON", true, status(429, "text/plain", "slow\n"), func(code int, body string) bool {
+			return code == 200 && strings.HasSuffix(body, `{"error":"the engine answered 429 Too Many Requests: slow"}`+"\n")
+		}},
+		{"a status without a name", true, status(529, "text/plain", ""), func(code int, body string) bool {
+			return code == 200 && strings.HasSuffix(body, `{"error":"the engine answered 529"}`+"\n")
 		}},
 		{"no content", true, status(204, "", ""), inBand},
 
@@ -113,6 +120,36 @@ func TestOddAnswersToALaterRound(t *testing.T) {
 				t.Errorf("it is said to be %q", res.Header.Get("Content-Type"))
 			}
 			take(t, r.planner.observed, "the observation")
+		})
+	}
+}
+
+// TestTheEnginesErrorOfALaterRoundKeepsItsWords: in the protocol's own form, with the kind that the engine gave it.
+func TestTheEnginesErrorOfALaterRoundKeepsItsWords(t *testing.T) {
+	firsts := map[string]string{}
+	for _, c := range cutCalls() { // the same calls, whole enough to be answered
+		firsts[c.path] = cmp.Or(firsts[c.path], strings.NewReplacer(`"length"`, `"stop"`, "max_tokens", "tool_use", "response.incomplete", "response.completed", `"incomplete"`, `"completed"`).Replace(c.answer))
+	}
+	for _, c := range []struct{ name, path, kind, second, want string }{
+		{"Ollama", "/api/chat", ndjson, `500 {"error":"boom \"it\""}`, `{"error":"boom \"it\""}` + "\n"},
+		{"OpenAI", "/v1/chat/completions", "text/event-stream", `429 {"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit"}}`, `data: {"error":{"message":"slow down","type":"rate_limit_error","param":null,"code":"rate_limit"}}` + "\n\n"},
+		{"OpenAI, a number for a code", "/v1/chat/completions", "text/event-stream", `503 {"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}`, `data: {"error":{"message":"Loading model","type":"unavailable_error","param":null,"code":null}}` + "\n\n"},
+		{"OpenAI, a string", "/v1/chat/completions", "text/event-stream", `500 {"error":"boom"}`, `data: {"error":{"message":"boom","type":"server_error","param":null,"code":null}}` + "\n\n"},
+		{"OpenAI, at the top", "/v1/chat/completions", "text/event-stream", `400 {"object":"error","message":"too long","type":"BadRequestError","code":400}`, `data: {"error":{"message":"too long","type":"BadRequestError","param":null,"code":null}}` + "\n\n"},
+		{"Responses", "/v1/responses", "text/event-stream", `500 {"error":{"message":"boom","type":"server_error","code":"overloaded"}}`, `"code":"overloaded","message":"boom","param":null}` + "\n\n"},
+		{"Anthropic", "/v1/messages", "text/event-stream", `529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"},
+		{"no words", "/api/chat", ndjson, `500 {"error":{"code":7}}`, `{"error":"the engine answered 500 Internal Server Error: {\"error\":{\"code\":7}}"}` + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{kind: c.kind, answers: []string{firsts[c.path], c.second}}
+			r := inRounds(t, s)
+			status, got := r.post(c.path, chatBodyOf(c.path, true))
+			if status != 200 || !strings.HasSuffix(got, c.want) || len(s.asked()) != 2 {
+				t.Errorf("asked %d times, status %d, the client got\n%s\nwant at its end\n%s", len(s.asked()), status, got, c.want)
+			}
+			if log := r.log.String(); strings.Contains(log, "boom") || !strings.Contains(log, "the engine answered ") {
+				t.Errorf("the log is to have the status and not the engine's words: %s", log)
+			}
 		})
 	}
 }
