@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -35,6 +36,7 @@ type Verdict struct {
 	Passed    []Call       // calls the client got, bridged ones under their true names
 	Text      string       // what the model said in this round, thinking left out; at most 64 KiB, ending at a whole character
 	Truncated bool         // Text is not all of it
+	Joined    bool         // in the client's answer Break stands before it, since an earlier round's words come first
 	Empty     bool         // complete, not cut at its limit and with tokens generated, yet without text, thinking and calls
 	Ended     bool         // the client has been given the answer's end, or an error of the engine's: Next is of no use
 	Usage     Usage        // of this round
@@ -78,6 +80,7 @@ type clientSide struct {
 	id, created []byte
 	known       bool               // the first round's id and created have been read
 	announced   bool               // the role, or the message, has been begun
+	open        bool               // its text so far ends in something else than white space
 	tail        []byte             // the last bytes that were sent, at most 3
 	choices     map[int]*numbering // by choice; of protocols that have none, by 0
 	cached      bool               // it was told of reused tokens
@@ -153,7 +156,7 @@ func (f *Filter) begin() {
 	f.lines = lineReader{}
 	f.round = &round{}
 	f.round.scan.protocol = f.protocol
-	f.round.scan.calls.traced, f.round.scan.calls.joins = true, f.joins
+	f.round.scan.calls.traced, f.round.scan.calls.joins = true, f.joinsName
 	f.round.limit = maxText
 	if f.protocol == Responses { // repeats whole texts
 		f.round.limit = maxHeldLine
@@ -189,7 +192,7 @@ func (f *Filter) End() Verdict {
 		f.closeDocument()
 	}
 	r := f.round
-	v := Verdict{ID: r.id, Text: string(wholeRunes(r.text, maxText)), Truncated: r.truncated || len(r.text) > maxText, Ended: r.ended, Usage: r.scan.usage}
+	v := Verdict{ID: r.id, Text: string(wholeRunes(r.text, maxText)), Truncated: r.truncated || len(r.text) > maxText, Joined: r.joined, Ended: r.ended, Usage: r.scan.usage}
 	for i := range r.fates {
 		v.add(&r.scan.calls.all[i], &r.fates[i])
 	}
@@ -236,6 +239,9 @@ func (f *Filter) Next(contentType string) {
 		f.mode = modeOf(contentType)
 	}
 	f.client.spent.add(&f.round.figures, f.round.scan.usage)
+	if len(f.round.text) > 0 {
+		f.client.open = f.round.open
+	}
 	f.client.cached = f.client.cached || f.round.scan.usage.CachedTokens > 0
 	f.rewind()
 	if len(f.round.items) > 0 {
@@ -329,12 +335,36 @@ func (r *round) say(raw []byte) {
 		return
 	}
 	r.substance = true
+	said := r.text
+	if r.truncated {
+		said = nil
+	}
+	said = appendUnquoted(said, raw)
+	last, _ := utf8.DecodeLastRune(said)
+	r.open = !unicode.IsSpace(last)
 	if !r.truncated {
-		r.text = appendUnquoted(r.text, raw)
-		r.truncated = len(r.text) > r.limit
-		r.text = wholeRunes(r.text, r.limit)
+		r.truncated = len(said) > r.limit
+		r.text = wholeRunes(said, r.limit)
 	}
 }
+
+// Break is what a Filter puts between the words of two rounds where they would run into one another, in protocols that have one text for all of them (Ollama, OpenAI's chat):
+// where neither has white space there.
+const Break = "\n\n"
+
+// joins reports whether Break goes before this text of the model's, a JSON string, and notes that it does.
+func (f *Filter) joins(raw []byte) bool {
+	r := f.round
+	if !f.client.open || len(r.text) > 0 || len(raw) <= 2 {
+		return false
+	}
+	first, _ := utf8.DecodeRune(appendUnquoted(nil, raw))
+	r.joined = !unicode.IsSpace(first)
+	return r.joined
+}
+
+// broken is a JSON string with Break at its beginning.
+func broken(raw []byte) []byte { return append([]byte(`"\n\n`), raw[1:]...) }
 
 // wholeRunes returns text cut to a length, or a little less, at the end of a character.
 func wholeRunes(text []byte, limit int) []byte {

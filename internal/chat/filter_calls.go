@@ -108,8 +108,8 @@ func (f *Filter) isOurs(name string) bool {
 	return f.isHeld(name) || name != "" && name == f.cfg.Bridge
 }
 
-// joins reports whether two pieces of a name make one of ours, or the beginning of one.
-func (f *Filter) joins(begun, more string) bool {
+// joinsName reports whether two pieces of a name make one of ours, or the beginning of one.
+func (f *Filter) joinsName(begun, more string) bool {
 	return f.beginsOurs(begun) && f.cfg.Prefix(begun+more)
 }
 

@@ -2,6 +2,8 @@ package chat_test
 
 import (
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,4 +175,89 @@ func TestScannerOfPartedProtocols(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFilterSetsTheWordsOfTwoRoundsApart: with an empty line where they would run into one another, and not a byte more where there is white space.
+func TestFilterSetsTheWordsOfTwoRoundsApart(t *testing.T) {
+	loadO, loadC := `{"function":{"name":"load_tools","arguments":{}}}`, `{"index":0,"id":"h1","type":"function","function":{"name":"load_tools","arguments":"{}"}}`
+	ollama := func(text, calls string) string {
+		return `{"message":{"role":"assistant","content":"` + text + `","tool_calls":[` + calls + `]},"done":true,"eval_count":5}` + "\n"
+	}
+	openAI := func(text, calls string) string {
+		return `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `","tool_calls":[` + calls + `]},"finish_reason":"stop"}]}`
+	}
+	ways := map[string]struct {
+		protocol    chat.Protocol
+		contentType string
+		round       func(text, calls string) string
+		load        string
+	}{
+		"Ollama": {chat.Ollama, ndjson, func(text, calls string) string {
+			words := ""
+			for _, word := range strings.SplitAfter(text, ",") { // in pieces
+				words += ollamaSays(word)
+			}
+			return words + ollamaCalls(calls) + ollamaDone
+		}, loadO},
+		"Ollama, all in the last line": {chat.Ollama, ndjson, ollama, loadO},
+		"Ollama, plain":                {chat.Ollama, single, ollama, loadO},
+		"OpenAI": {chat.OpenAI, events, func(text, entries string) string {
+			return role + says(text) + calls(entries) + chunk("x", "", "stop") + doneLine
+		}, loadC},
+		"OpenAI, all in one chunk": {chat.OpenAI, events, func(text, calls string) string {
+			return chunk("x", `"role":"assistant","content":"`+text+`","tool_calls":[`+calls+`]`, "stop") + doneLine
+		}, loadC},
+		"OpenAI, plain": {chat.OpenAI, single, openAI, loadC},
+	}
+	for name, way := range ways {
+		for _, c := range []struct {
+			rounds []string // texts
+			want   string
+			joined []bool
+		}{
+			{[]string{"I look.", "Here, it is."}, `I look.\n\nHere, it is.`, []bool{false, true}},
+			{[]string{"I look. ", "Here it is."}, "I look. Here it is.", []bool{false, false}},
+			{[]string{`I look.\n`, "Here it is."}, `I look.\nHere it is.`, []bool{false, false}},
+			{[]string{"I look.", " Here it is."}, "I look. Here it is.", []bool{false, false}},
+			{[]string{"I look.", `\u00a0Here it is.`}, `I look.\u00a0Here it is.`, []bool{false, false}},
+			{[]string{"", "Here it is."}, "Here it is.", []bool{false, false}},
+			{[]string{"I look.", ""}, "I look.", []bool{false, false}},
+			{[]string{"I look.", "", `\u00c9.`}, `I look.\n\n\u00c9.`, []bool{false, false, true}},
+			{[]string{"I look.", "Again.", "Here."}, `I look.\n\nAgain.\n\nHere.`, []bool{false, true, true}},
+		} {
+			var rounds []string
+			for i, text := range c.rounds {
+				calls := way.load
+				if i == len(c.rounds)-1 {
+					calls = ""
+				}
+				rounds = append(rounds, way.round(text, calls))
+			}
+			for _, size := range []int{1, 30, 1 << 20} {
+				got := filter(way.protocol, way.contentType, ours(), size, rounds...)
+				var said strings.Builder
+				for _, m := range regexp.MustCompile(`"content":"([^"]*)"`).FindAllStringSubmatch(got.out, -1) {
+					said.WriteString(m[1])
+				}
+				for i, v := range got.verdicts {
+					if v.Joined != c.joined[i] || v.Text != meant(t, c.rounds[i]) {
+						t.Errorf("%s, %q, round %d: %q, joined %v", name, c.rounds, i, v.Text, v.Joined)
+					}
+				}
+				if said.String() != c.want {
+					t.Errorf("%s, %q: the client reads %q, want %q in\n%s", name, c.rounds, said.String(), c.want, got.out)
+				}
+			}
+		}
+	}
+}
+
+// meant is what the content of a JSON string means.
+func meant(t *testing.T, text string) string {
+	t.Helper()
+	s, err := strconv.Unquote(`"` + text + `"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -47,10 +47,15 @@ func (f *Filter) emitOllama(u *unit) outcome {
 		return outcome{pass: u.raw, substance: true, finishes: true}
 	}
 	says := filled(b, l.content) || filled(b, l.thinking)
+	ed := editor{b: b}
+	content := l.content.of(b)
 	if l.content.isString(b) {
+		if f.joins(content) {
+			content = broken(content)
+			ed.replace(l.content, content)
+		}
 		r.say(l.content.of(b))
 	}
-	ed := editor{b: b}
 	calls := f.editCalls(u, &ed, l.calls)
 	drop := func(key string) bool { return key == "tool_calls" && calls.gone() }
 	o := outcome{substance: says || calls.kept > 0}
@@ -71,7 +76,9 @@ func (f *Filter) emitOllama(u *unit) outcome {
 		return o
 	}
 	if says {
-		o.pass = endLine(u.with(sayingHalf(b, l, at)))
+		half := sayingHalf(b, l, at)
+		half.swap(l.content, content)
+		o.pass = endLine(u.with(half))
 		ed.replace(l.content, []byte(`""`))
 		drop = func(key string) bool { return key == "thinking" || key == "tool_calls" && calls.gone() }
 	}

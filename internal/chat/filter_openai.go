@@ -168,6 +168,9 @@ func (f *Filter) editChoice(dst []byte, e *openAIEdit, c openAIChoice) []byte {
 	b, r := e.b, f.round
 	says := filled(b, c.content) || c.thinks || c.legacy.isObject(b)
 	if c.content.isString(b) {
+		if f.joins(c.content.of(b)) {
+			e.replace(c.content, broken(c.content.of(b)))
+		}
 		r.say(c.content.of(b))
 	}
 	var calls rewritten

@@ -62,7 +62,7 @@ func TestFilterOpenAIStream(t *testing.T) {
 		"no blanks": passed(one("", strings.ReplaceAll(role+read("0", "c1")+toolEnd+doneLine, "\n\n", "\n")), "read"),
 		"ours, released": open(held(text(one(role+says("a")+stop+usage+doneLine,
 			role+says("a")+loads+toolEnd+usage+doneLine), "a"))),
-		"ours, then text": held(text(one(role+says("a")+says("b")+stop+usageChunk("x", "20", "10", "30")+doneLine,
+		"ours, then text": held(text(one(role+says("a")+says(`\n\nb`)+stop+usageChunk("x", "20", "10", "30")+doneLine,
 			role+says("a")+loads+toolEnd+usage+doneLine, second(role+says("b")+stop+usage+doneLine)), "a")),
 		"ours, then ours, then real": passed(held(one(role+read("0", "c1")+toolEnd+usageChunk("x", "20", "15", "35")+doneLine,
 			role+loads+toolEnd+usage+doneLine, second(role+loads+toolEnd+usage+doneLine), second(role+read("0", "c1")+toolEnd+usage+doneLine))), "read"),
@@ -111,7 +111,7 @@ func TestFilterOpenAIStream(t *testing.T) {
 			"data: {\"a\":{}\ndata: ,\"choices\":[{\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"load_tools\",\"arguments\":\"{}\"}}]}}]}\n\n"+toolEnd))),
 		"half an event, then a whole one":     passed(one("", "data: {\"a\":{}\n"+read("0", "c1")+toolEnd), "read"),
 		"half an event, then ours":            open(held(one("data: {\"a\":{}\n"+stop, "data: {\"a\":{}\n"+loads+toolEnd))),
-		"ours, no last blank line, then text": text(held(one(role+says("a")+says("b")+stop, role+loads+strings.TrimSpace(says("a")), role+says("b")+stop)), "a"),
+		"ours, no last blank line, then text": text(held(one(role+says("a")+says(`\n\nb`)+stop, role+loads+strings.TrimSpace(says("a")), role+says("b")+stop)), "a"),
 		"two choices that differ": with(held(text(one(
 			`data: {"choices":[{"index":1,"delta":{"content":"a"}}]}`+"\n\n"+`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n"+`data: {"choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}`+"\n\n"+doneLine,
 			`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"load_tools","arguments":"{}"}}]}},{"index":1,"delta":{"content":"a"}}]}`+"\n\n"+

@@ -162,6 +162,9 @@ func (f *Filter) documentOfOpenAI(u *unit) *editor {
 // join puts what earlier rounds said before what this one says.
 func (f *Filter) join(ed *editor, message, content, thinking span) {
 	if content.isString(ed.b) {
+		if f.joins(content.of(ed.b)) {
+			f.text = append(f.text, `\n\n`...)
+		}
 		f.round.say(content.of(ed.b))
 	}
 	f.text = joinInto(ed, message, content, "content", f.text)

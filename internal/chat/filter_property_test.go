@@ -70,6 +70,18 @@ func makeRounds(r *rand.Rand) (rounds []madeRound, want seen) {
 	return rounds, want
 }
 
+// joined is the text of all rounds: with a break where two would run into one another.
+func joined(rounds []madeRound) (all string) {
+	for _, round := range rounds {
+		text := strings.Join(round.texts, "")
+		if all != "" && text != "" && strings.TrimRight(all, " \n") == all && strings.TrimLeft(text, " \n") == text {
+			all += chat.Break
+		}
+		all += text
+	}
+	return all
+}
+
 // inOrder returns those calls in the order of the others, by id.
 func inOrder(order, calls []madeCall) (sorted []madeCall) {
 	for _, o := range order {
@@ -299,6 +311,9 @@ func TestFilterShowsWhatAnEngineWithAllToolsWould(t *testing.T) {
 			var written []string
 			for i, round := range rounds {
 				written = append(written, writeRound(r, p, round, fmt.Sprint("r", i), i == len(rounds)-1))
+			}
+			if p == chat.Ollama || p == chat.OpenAI { // one text for all rounds
+				want.text = joined(rounds)
 			}
 			got := filter(p, contentType, ours(), 1+r.Intn(200), written...)
 			client := readClient(t, p, got.out)

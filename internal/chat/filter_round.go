@@ -35,7 +35,9 @@ type kept struct {
 	text      []byte // what the model said
 	limit     int    // of its length in bytes
 	truncated bool
-	gathered  int // bytes of arguments
+	open      bool // what the model said ends in something else than white space
+	joined    bool // Break was put before it
+	gathered  int  // bytes of arguments
 }
 
 // sink is where a unit went.
@@ -97,9 +99,11 @@ func (f *Filter) plainText(u *unit, b []byte) bool {
 	return u.dull || !r.scan.telling(b)
 }
 
-// reads reports whether the protocol has every unit read at this point: for ids that have to be noted or replaced.
+// reads reports whether the protocol has every unit read at this point: for ids that have to be noted or replaced, and the beginning of a text that may need a break before it.
 func (f *Filter) reads() bool {
 	switch f.protocol {
+	case Ollama:
+		return f.client.open && len(f.round.text) == 0
 	case OpenAI:
 		return f.client.rounds > 1 || !f.client.known
 	case Responses, Anthropic:

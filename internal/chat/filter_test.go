@@ -162,7 +162,7 @@ func TestFilterOllamaStream(t *testing.T) {
 			t.text, t.held, t.want, t.ended = "a", "load_tools", ollamaSays("a")+ollamaDone, false
 		}),
 		"ours alone, then text": with(one(ollamaSays("a")+ollamaCalls(load)+ollamaDone, ollamaSays("b")+ollamaDone), func(t *filterTest) {
-			t.text, t.held, t.want = "a", "load_tools", ollamaSays("a")+ollamaSays("b")+sum
+			t.text, t.held, t.want = "a", "load_tools", ollamaSays("a")+ollamaSays(`\n\nb`)+sum
 		}),
 		"ours beside real": with(one(ollamaCalls(load, real1)+ollamaDone), func(t *filterTest) {
 			t.held, t.passed, t.want = "load_tools", "read", ollamaCalls(real0)+ollamaDone
@@ -201,7 +201,7 @@ func TestFilterOllamaStream(t *testing.T) {
 		"bridged to the bridge":                            unnamed(ollamaCalls(strings.Replace(bridge, "write", "call_tool", 1)) + ollamaDone),
 		"junk, then text and no last newline":              with(one("junk\n"+strings.TrimSpace(ollamaSays("a"))), func(t *filterTest) { t.text, t.ended = "a", false }),
 		"ours, no last newline, then text": with(one(ollamaCalls(load)+strings.TrimSpace(ollamaSays("a")), ollamaSays("b")+ollamaDone), func(t *filterTest) {
-			t.text, t.held, t.want = "a", "load_tools", ollamaSays("a")+ollamaSays("b")+ollamaDone
+			t.text, t.held, t.want = "a", "load_tools", ollamaSays("a")+ollamaSays(`\n\nb`)+ollamaDone
 		}),
 		"bridged to ours, then real": with(one(ollamaCalls(strings.Replace(bridge, `"write"`, `"load_tools"`, 1))+ollamaDone, ollamaCalls(real0)+ollamaDone), func(t *filterTest) {
 			t.held, t.passed, t.want = "load_tools", "read", ollamaCalls(real0)+sum

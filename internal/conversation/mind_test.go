@@ -205,7 +205,8 @@ func (m *mind) words(n int) string {
 	for range n {
 		list = append(list, m.pick([]string{"yes", "the \"file\"", "\u00e9t\u00e9", "tool_calls", "a\nline", "&", "{\"name\":"}))
 	}
-	return strings.Join(list, " ") + " "
+	before, behind := []string{"", "", "", "\n\n"}[m.n%4], []string{" ", ""}[m.n%2] // white space where rounds meet, and none
+	return before + strings.Join(list, " ") + behind
 }
 
 func (m *mind) id() string {

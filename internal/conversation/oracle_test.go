@@ -104,7 +104,7 @@ func expect(set setting, theirs []byte, stream, ended bool, rounds []said) (w wa
 		if one.round.Status == 0 || one.round.Status == http.StatusOK {
 			w.thinking += one.round.Thinking
 			if !silent { // Ollama's plain responses say nothing beside calls
-				w.text += one.round.Text
+				w.text = joined(set, w.text, one.round.Text)
 			}
 		}
 		w.calls = append(w.calls, real...)
@@ -114,6 +114,16 @@ func expect(set setting, theirs []byte, stream, ended bool, rounds []said) (w wa
 		w.prompt = one.request.Count.Prompt
 	}
 	return w, ""
+}
+
+// joined is what two rounds say, in one text: where that is one and they would run into one another, a break of the daemon's stands between them.
+func joined(set setting, before, text string) string {
+	isSpace := func(end string) bool { return end == "" || strings.TrimSpace(end) == "" }
+	one := set.protocol == enginetest.NativeChat || set.protocol == enginetest.OpenAIChat
+	if one && before != "" && text != "" && !isSpace(before[len(before)-1:]) && !isSpace(text[:1]) {
+		return before + "\n\n" + text
+	}
+	return before + text
 }
 
 // compare says how a view differs from what was wanted, "" where it does not.

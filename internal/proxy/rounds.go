@@ -422,6 +422,7 @@ func (r *rounds) note(v chat.Verdict) {
 		}
 	}
 	r.outcome.Text += v.Text
+	r.outcome.Joined = v.Joined && !r.own
 	if len(v.Passed) > 0 {
 		r.outcome.Held = append(r.outcome.Held, v.Held...)
 	}

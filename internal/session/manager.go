@@ -222,6 +222,18 @@ func (m *Manager) Replied(key, signature string) {
 	m.store.save(Record{key, node.state, node.touched})
 }
 
+// Joined notes that the words of a turn's newest hidden turn are followed by a break of ours in the app's answer.
+func (m *Manager) Joined(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	node, ok := m.turns.get(key)
+	if !ok {
+		return
+	}
+	node.state = node.state.Joined()
+	m.turns.put(key, node)
+}
+
 // Load notes tools that the model asked for on a turn beside calls of the app's: they are visible from the next request on.
 func (m *Manager) Load(key string, names []string) {
 	m.mu.Lock()

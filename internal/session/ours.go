@@ -36,6 +36,7 @@ type Hidden struct {
 	Said  string // by the model before the calls; the app has it at the beginning of the next message
 	Calls []HiddenCall
 	Tools []string // that the answers brought and the array lacks
+	Break bool     // in the app's answer chat.Break stands behind what was said until then
 }
 
 // HiddenCall is one call of a tool of ours.
@@ -84,6 +85,15 @@ func (s State) Array() []string {
 		}
 	}
 	return names
+}
+
+// Joined returns s with a break of ours behind the words of its newest hidden turn.
+func (s State) Joined() State {
+	if n := len(s.Hidden); n > 0 {
+		s.Hidden = slices.Clone(s.Hidden)
+		s.Hidden[n-1].Break = true
+	}
+	return s
 }
 
 // Forget returns s without what stands in its requests that is ours, notes included: the tools that those brought are in the array from now on.

@@ -33,6 +33,7 @@ type Outcome struct {
 	ID     string            // that the client has of the answer, "" where it is not known
 	Last   string            // the engine's, of the last round that was complete: what the engine keeps goes on from there
 
+	Joined  bool // the last round's words have chat.Break before them in the client's answer
 	Silent  bool // what was said is not known, only what was called
 	Refused bool // the engine did not take the request: there is no answer
 	Unread  bool // it did not take the last round's: the answer ends there
@@ -124,6 +125,9 @@ func (p *Planner) answer(d *draft, plan *Plan, r Round) {
 		})
 		state.Loads++
 		plan.loads = append(plan.loads, wanted.load.Bundle)
+	}
+	if r.Joined {
+		*state = state.Joined()
 	}
 	state.Hidden = append(slices.Clone(state.Hidden), turn)
 }
@@ -252,6 +256,9 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	}
 	if len(o.Called) == 0 {
 		plan.reply = o.Text
+	}
+	if o.Joined {
+		p.Sessions.Joined(plan.key)
 	}
 	names := calledNames(o.Called)
 	if len(names) == 0 {

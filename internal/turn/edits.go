@@ -46,7 +46,7 @@ func (d *draft) owedEdits(e *chat.Edits) {
 	e.Hidden = append(e.Hidden, turn)
 }
 
-// hiddenEdits puts hidden turns back, with what the model said before their calls. Where the app's next answer begins with that, it is cut there; where the app has kept
+// hiddenEdits puts hidden turns back, with what the model said before their calls. Where the app's next answer begins with that, it is cut there, with the break of ours behind it; where the app has kept
 // none of it, the engine alone has read it, and has it again; where the app has it in another form, that hidden turn stands without. In
 // Responses, where each round's words are a message of their own, that message is left as it is, and the hidden turn stands behind it.
 func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
@@ -68,6 +68,9 @@ func (d *draft) hiddenEdits(s session.State, e *chat.Edits) {
 			if kept == chat.Within {
 				turn.Text = ""
 			}
+		}
+		if answer := d.answerAt(next[at]); h.Break && answer >= 0 && cut[answer] != "" {
+			_, cut[answer] = chat.Kept(d.request.Body, d.request.Chat, answer, cut[answer], chat.Break)
 		}
 		turn.At = next[at]
 		for _, c := range h.Calls {

@@ -120,6 +120,32 @@ func TestACallerWhoCannotAnswerThisTime(t *testing.T) {
 	}
 }
 
+// TestABreakOfOursIsNotTheModels: the engine reads what the model said, without the empty line that the app was sent between two rounds; one of the model's own stays.
+func TestABreakOfOursIsNotTheModels(t *testing.T) {
+	for _, c := range []struct {
+		kept   string
+		joined bool
+		want   string // behind the hidden turn
+	}{
+		{"I look.\n\nHere.", true, "Here."},
+		{"I look.\n\nHere.", false, "\n\nHere."},
+		{"I look.\n\n\n\nHere.", true, "\n\nHere."},
+		{"I look.Here.", true, "Here."},
+	} {
+		h := newHarness(t, setup{})
+		messages := []message{user("where is my parcel?")}
+		round := held("load_tools", `{"name":"generate_image"}`)
+		round.Text = "I look."
+		next := h.again(h.proxied(body(t, demoTools(t), "", messages...)), round)
+		h.planner.Observe(next, turn.Outcome{Text: "I look.Here.", Joined: c.joined, Usage: chat.Usage{Done: true}})
+		later := h.proxied(body(t, demoTools(t), "", append(messages, answer(c.kept), user("thanks"))...))
+		read := gjson.GetBytes(later.Body, "messages.#.content").Array()
+		if len(read) != 5 || read[1].Str != "I look." || read[3].Str != c.want {
+			t.Errorf("%q, joined %v: the engine reads %v, want %q behind the hidden turn", c.kept, c.joined, read, c.want)
+		}
+	}
+}
+
 func TestToolSearchComesWithLargeCatalogs(t *testing.T) {
 	h := newHarness(t, setup{policy: func(p *turn.Policy) { p.ToolSearch = 37 }})
 	if p := h.proxied(body(t, demoTools(t), "", user("where is my parcel?"))); !slices.Equal(p.Own, []string{"load_tools", "tool_search"}) {
