@@ -25,8 +25,6 @@ const (
 	changes
 	removes
 	sends
-
-	acts = makes | changes | removes | sends
 )
 
 // verbs are the words that say what is done, and spoken those that do so in a request, but in a tool's name are what it is about ("get_order"). What only computes, as
