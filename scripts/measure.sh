@@ -16,6 +16,7 @@ import http.server, json, os, pathlib, random, re, statistics, subprocess, sys, 
 
 BINARY, WORK = sys.argv[1], sys.argv[2]
 TOOLS, RUNS = 1000, 7
+REST = 65  # seconds: memory is given back to the system once a minute at most
 ANSWER = b'{"model":"m","message":{"role":"assistant","content":"done"},"done":true}\n'
 
 
@@ -139,6 +140,7 @@ try:
     if '"embedder": "builtin+nomic-embed-text"' not in pathlib.Path(WORK, "log").read_text():
         sys.exit("the engine's vectors were not used")
     until_quiet(daemon)
+    time.sleep(REST)
     idle, most = memory(daemon), memory(daemon, "VmHWM")
 finally:
     stop(daemon)

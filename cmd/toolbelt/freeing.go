@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	largeBytes = 16 << 20        // of a request's body: after one of more, memory is given back to the system
+	largeBytes = 256 << 10       // of a request's body: after one of more, memory is given back to the system
 	freeAfter  = 5 * time.Second // what is done behind the answer is done by then
 	freeEvery  = time.Minute     // at most: each time all memory is looked through
 )
 
 // freeing is a handler that gives memory back to the system some time after a request with a large body has ended. The runtime keeps what it has once
-// had for long, and one request with a few images takes several times its size.
+// had for long, and one request with a few images, or a large catalog that is then embedded, takes several times its size.
 type freeing struct {
 	http.Handler
 	free func()

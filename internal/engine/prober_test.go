@@ -259,6 +259,7 @@ func TestProberSeesUnloadsAndRestarts(t *testing.T) {
 			b.Answered(prompt, kvcache.Answer{PromptTokens: 20})
 			p.Saw("m")
 			time.Sleep(25 * time.Second)
+			synctest.Wait() // a look that is due at this very instant is over
 			return b.Expect(prompt).Lost
 		}
 		if got := lost(); got != "" {
