@@ -108,10 +108,7 @@ const (
 
 // bars draws horizontal bars from 0 to the end of the axis, most or, where that is 0, what the values need; form writes a value.
 func bars(title string, groups []barGroup, most float64, form string) (template.HTML, error) {
-	p := newPlot()
-	grid := plotter.NewGrid() // first, since what is added later is drawn over it
-	grid.Vertical.Color, grid.Horizontal.Color = rule, nil
-	p.Add(grid)
+	p := newPlot(nil)
 	gap := gapBetween(groups)
 	var ticks plot.ConstantTicks
 	var spans whiskers
@@ -192,10 +189,7 @@ type line struct {
 
 // lines draws lines from 0, or with both axes logarithmic, where every coordinate is over 0.
 func lines(title, across, up string, of []line, logarithmic bool) (template.HTML, error) {
-	p := newPlot()
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = rule, rule
-	p.Add(grid)
+	p := newPlot(rule)
 	var names plotter.XYLabels
 	for _, l := range of {
 		xys := make(plotter.XYs, len(l.points))
@@ -298,8 +292,12 @@ func chartFont() font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, textSize)
 }
 
-func newPlot() *plot.Plot {
+// newPlot is an empty plot with lines up from its ticks, and where level is a colour, level ones too. What is added is drawn over them.
+func newPlot(level color.Color) *plot.Plot {
 	p := plot.New()
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = rule, level
+	p.Add(grid)
 	p.BackgroundColor = nil
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Color, axis.Tick.Color = rule, rule

@@ -22,22 +22,16 @@ type embedding struct {
 
 // begin starts to tell. Once the func that it returns has returned, nothing is written any more.
 func (e *embedding) begin() (end func()) {
-	begun, ended, done := time.Now(), make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	begun, done := time.Now(), make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(e.every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				fmt.Fprintf(e.out, "%7s  %s\n", time.Since(begun).Round(time.Second), e.doing())
-			case <-ended:
-				return
-			}
-		}
+		every(ctx, e.every, func() {
+			fmt.Fprintf(e.out, "%7s  %s\n", time.Since(begun).Round(time.Second), e.doing())
+		})
 	}()
 	return func() {
-		close(ended)
+		cancel()
 		<-done
 	}
 }

@@ -137,7 +137,7 @@ func widened(s turn.Slots) string {
 	if len(s.Tools) <= s.MaxTools {
 		return ""
 	}
-	return fmt.Sprintf(" and leaves %s to matches whatever core and skills take", count(min(admission.MinSemantic, s.MaxTools), "slot"))
+	return fmt.Sprintf(" and leaves %s to matches whatever core and skills take", count(admission.OpenSlots(s.MaxTools), "slot"))
 }
 
 // maxShown is how many characters of a text are shown.

@@ -14,6 +14,9 @@ import (
 // MinSemantic is how many slots a turn leaves to semantic matches, whatever CORE and skills take; a smaller cap leaves as many as it is.
 const MinSemantic = 3
 
+// OpenSlots is that number under a cap, of 1 or more.
+func OpenSlots(cap int) int { return min(MinSemantic, cap) }
+
 // staleTurns is how many turns a kept tool may go without a use or a match before a batch takes it.
 const staleTurns = 4
 
@@ -108,7 +111,7 @@ type state struct {
 	skipped []catalog.ID
 	enough  []catalog.ID // of matched, the newcomers that are merely good enough, best first
 	fixed   int          // CORE and skill tools
-	cap     int          // the cap, widened so that MinSemantic slots are open, or as many as the cap is
+	cap     int          // the cap, widened so that OpenSlots of it are open
 }
 
 func newState(in Input) *state {
@@ -143,7 +146,7 @@ func (a *state) require(ids []catalog.ID, why session.Reason) {
 
 // match gives the open slots to the matches, by their own rank; where a skill leaves too few, to those first that it spares.
 func (a *state) match(matches []selector.Match) {
-	a.cap = max(a.in.Limits.Cap, a.fixed+min(MinSemantic, a.in.Limits.Cap))
+	a.cap = max(a.in.Limits.Cap, a.fixed+OpenSlots(a.in.Limits.Cap))
 	if a.in.Limits.Strict {
 		a.cap = a.in.Limits.Cap
 	}

@@ -126,15 +126,7 @@ func TestFilterOpenAIStream(t *testing.T) {
 
 // TestFilterOpenAINamesInPieces: a call's beginning waits as long as its name may become one of ours, and nothing else does.
 func TestFilterOpenAINamesInPieces(t *testing.T) {
-	cfg := ours()
-	cfg.Prefix = func(begun string) bool {
-		for _, name := range []string{"load_tools", "tool_search", "call_tool"} {
-			if strings.HasPrefix(name, begun) {
-				return true
-			}
-		}
-		return false
-	}
+	cfg := prefixed()
 	first := func(name string) string {
 		return calls(`{"index":0,"id":"h1","type":"function","function":{"name":"` + name + `","arguments":""}}`)
 	}

@@ -194,17 +194,25 @@ func (m *Manager) Observe(key string, called []string, exists func(string) bool)
 
 // Bridged notes tools that the model called through a bridge, before Observe is told of the calls. Those that the list has were told of.
 func (m *Manager) Bridged(key string, names []string) {
+	m.amend(key, func(s State) State {
+		for _, name := range names {
+			if !s.Lists(name) && !slices.Contains(s.Bridged, name) {
+				s.Bridged = append(slices.Clip(s.Bridged), name)
+			}
+		}
+		return s
+	})
+}
+
+// amend changes what is known of a turn that is known, and saves nothing of it.
+func (m *Manager) amend(key string, change func(State) State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	node, ok := m.turns.get(key)
 	if !ok {
 		return
 	}
-	for _, name := range names {
-		if !node.state.Lists(name) && !slices.Contains(node.state.Bridged, name) {
-			node.state.Bridged = append(slices.Clip(node.state.Bridged), name)
-		}
-	}
+	node.state = change(node.state)
 	m.turns.put(key, node)
 }
 
@@ -223,16 +231,7 @@ func (m *Manager) Replied(key, signature string) {
 }
 
 // Joined notes that the words of a turn's newest hidden turn are followed by a break of ours in the app's answer.
-func (m *Manager) Joined(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	node, ok := m.turns.get(key)
-	if !ok {
-		return
-	}
-	node.state = node.state.Joined()
-	m.turns.put(key, node)
-}
+func (m *Manager) Joined(key string) { m.amend(key, State.Joined) }
 
 // Load notes tools that the model asked for on a turn beside calls of the app's: they are visible from the next request on.
 func (m *Manager) Load(key string, names []string) {
