@@ -117,6 +117,9 @@ func (r *RecallReport) sections() []section {
 	if len(r.Replay) > 0 {
 		list = append(list, r.replaySection())
 	}
+	if s := r.restraintSection(); len(s.rows) > 0 {
+		list = append(list, s)
+	}
 	if s := r.keepingSection(); len(s.rows) > 0 {
 		list = append(list, s)
 	}

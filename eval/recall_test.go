@@ -100,7 +100,7 @@ func TestTheFixedNamesOfTheJSON(t *testing.T) {
 	for _, path := range []string{
 		"rows.0.set", "rows.0.method", "rows.0.embedder", "rows.0.tools", "rows.0.cases", "rows.0.recall.5", "rows.0.all_found.5", "rows.0.ndcg5", "rows.0.mrr", "rows.0.plan_us.p50", "rows.0.plan_us.p95",
 		"replay.0.set", "replay.0.method", "replay.0.embedder", "replay.0.cap", "replay.0.cases", "replay.0.visible_recall", "replay.0.all_visible", "replay.0.changes_per_turn", "replay.0.tools_per_turn",
-		"rows.0.floor.apart", "rows.0.shortfall.missed", "rows.0.shortfall.unnamed", "replay.0.tokens_per_turn", "replay.0.admitted_when_none_needed",
+		"rows.0.floor.apart", "rows.0.shortfall.missed", "rows.0.shortfall.unnamed", "replay.0.tokens_per_turn", "replay.0.admitted_when_none_needed", "replay.0.none_needed.early", "replay.0.none_needed.idle_admits",
 	} {
 		if !gjson.GetBytes(data, path).Exists() {
 			t.Errorf("no %s in %s", path, data)

@@ -30,7 +30,8 @@ type ReplayRow struct {
 
 	VisibleInterval Interval `json:"visible_recall_interval"` // 95 %, by resampling conversations
 	PrefixCost
-	GivenUp *GivenUp `json:"given_up,omitempty"` // null but for the methods that keep less of the list
+	Restraint *Restraint `json:"none_needed"`        // null without a turn that needs none
+	GivenUp   *GivenUp   `json:"given_up,omitempty"` // null but for the methods that keep less of the list
 }
 
 // PrefixCost is what the changes of the list cost an engine that still holds the turn before's prompt.
@@ -163,7 +164,7 @@ type playing struct {
 
 	judged           []judged // visible recall
 	all              float64
-	none, admitted   float64
+	none             restraining
 	tokens           float64
 	changes, evicted float64
 	lost, shown      float64
@@ -183,7 +184,7 @@ func (p *playing) play(ctx context.Context, conversations [][]Case) error {
 				return fmt.Errorf("case %q: %w", c.ID, err)
 			}
 			if i >= p.first {
-				p.count(c, j, previous, visible, seed)
+				p.count(turns, j, previous, visible, seed)
 			}
 			previous = visible
 		}
@@ -213,8 +214,9 @@ func (p *playing) turn(ctx context.Context, list lister, c Case, session string)
 	return visible, seed, err
 }
 
-// count judges one turn: j is its place in the conversation, from 0.
-func (p *playing) count(c Case, j int, previous, visible, seed []string) {
+// count judges one turn of the conversation: j is its place, from 0.
+func (p *playing) count(turns []Case, j int, previous, visible, seed []string) {
+	c := turns[j]
 	p.row.Turns++
 	p.row.LongestList = max(p.row.LongestList, len(visible))
 	p.shown += float64(len(visible))
@@ -233,8 +235,7 @@ func (p *playing) count(c Case, j int, previous, visible, seed []string) {
 		p.lost -= float64(kvcache.PrefixTokens(previous, visible, p.cost))
 	}
 	if len(c.Needed) == 0 {
-		p.none++
-		p.admitted += float64(len(without(without(admitted, p.core), seed)))
+		p.none.count(without(without(admitted, p.core), seed), turns[j+1:])
 		return
 	}
 	share := c.found(visible)
@@ -266,9 +267,6 @@ func (p *playing) finish() ReplayRow {
 	turns := float64(max(1, row.Turns))
 	row.ChangesPerTurn, row.ToolsPerTurn, row.TokensPerTurn = p.changes/turns, p.shown/turns, p.tokens/turns
 	row.EvictedPerTurn, row.PrefixLostPerTurn = p.evicted/turns, p.lost/turns
-	if p.none > 0 {
-		mean := p.admitted / p.none
-		row.AdmittedWhenNone = &mean
-	}
+	row.AdmittedWhenNone, row.Restraint = p.none.mean(), p.none.finish()
 	return row
 }
