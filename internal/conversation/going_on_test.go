@@ -180,13 +180,38 @@ func TestACallOfTheBridgeStaysAsItWasMade(t *testing.T) {
 	inEach(t, func(t *testing.T, set setting) {
 		set.strategy = kvcache.Late
 		k := onStage(t, set, enginetest.Round{Calls: []enginetest.Call{{Name: callTool, Arguments: `{"name":"close_map","arguments":{"q":"x"}}`}}}, says("Here."), says("Good."))
-		if v := k.ask(true, user("where is it?")); len(v.entry.calls()) != 1 {
+		if v := k.ask(true, user("do it")); len(v.entry.calls()) != 1 {
 			t.Fatalf("the client is to call %q", v.entry.calls())
 		}
 		k.ask(true)
 		all := k.rig.engine.Chats()
 		if newest := all[len(all)-1].Prompt; strings.Count(newest, `<tool_call>{"name": "call_tool"`) != 1 {
 			t.Errorf("the call through the bridge has become another: %s", newest[strings.Index(newest, "<|im_end|>"):])
+		}
+	})
+}
+
+// What was called by its own name stays so where the model calls the same tool through the bridge later, untold.
+func TestACallStaysAsItWasMadeBeforeOneOfTheBridge(t *testing.T) {
+	inEach(t, func(t *testing.T, set setting) {
+		set.strategy = kvcache.Late
+		k := onStage(t, set)
+		names := k.tools()[:10]
+		k.rig = k.rig.shelf.start(t, k.rig.setting, enginetest.InOrder(
+			enginetest.Round{Calls: []enginetest.Call{{Name: callTool, Arguments: fmt.Sprintf(`{"name":%q,"arguments":{"q":"y"}}`, names[0])}}}, says("Here."), says("Good.")))
+		k.history = []entry{user("do all of it")}
+		for i, name := range names { // a conversation that the daemon has not seen: the newest eight stay visible
+			c := call{id: fmt.Sprint("call_", i), name: name, arguments: `{"q":"x"}`}
+			k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "call", call: c}}}, entry{role: "tool", call: c, text: "done"})
+		}
+		k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "text", text: "All done."}}})
+		if v := k.ask(true, user("thanks")); len(v.entry.calls()) != 1 {
+			t.Fatalf("the client is to call %q", v.entry.calls())
+		}
+		k.ask(true)
+		all := k.rig.engine.Chats()
+		if newest := all[len(all)-1].Prompt; strings.Count(newest, `<tool_call>{"name": "call_tool"`) != 1 || !strings.Contains(newest, fmt.Sprintf(`{"name": %q, "arguments": {"q":"x"}}`, names[0])) {
+			t.Errorf("the calls have become others: %s", newest[strings.Index(newest, "<|im_end|>"):])
 		}
 	})
 }

@@ -192,12 +192,12 @@ func (m *Manager) Observe(key string, called []string, exists func(string) bool)
 	return s, hidden
 }
 
-// Bridged notes tools that the model called through a bridge, before Observe is told of the calls. Those that the list has were told of.
-func (m *Manager) Bridged(key string, names []string) {
+// Bridged notes tools that the model called through a bridge in its answer to this message, before Observe is told of the calls. Those that the list has were told of.
+func (m *Manager) Bridged(key string, names []string, behind Anchor) {
 	m.amend(key, func(s State) State {
 		for _, name := range names {
-			if !s.Lists(name) && !slices.Contains(s.Bridged, name) {
-				s.Bridged = append(slices.Clip(s.Bridged), name)
+			if !s.Lists(name) && !slices.ContainsFunc(s.Bridged, func(b Bridged) bool { return b.Name == name }) {
+				s.Bridged = append(slices.Clip(s.Bridged), Bridged{name, behind})
 			}
 		}
 		return s

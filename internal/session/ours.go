@@ -15,6 +15,12 @@ type Anchor struct {
 	Hash    catalog.Hash `json:"hash"`    // chat.Message.Hash
 }
 
+// Bridged is a tool that the model called through a bridge though nothing had told of it.
+type Bridged struct {
+	Name   string `json:"name"`
+	Anchor Anchor `json:"anchor"` // the message that the first such call stands behind
+}
+
 // Own is a tool of ours in the array, as it was made when the session's list was.
 type Own struct {
 	Name        string `json:"name"`

@@ -63,7 +63,7 @@ type State struct {
 	Turn     int          `json:"turn"`               // from 1
 	List     []Visible    `json:"list"`               // in the order sent; empty where the turn was a fallback
 	Core     []string     `json:"core"`               // the CORE of this session, fixed at its first turn
-	Bridged  []string     `json:"bridged,omitempty"`  // tools called through a bridge before anything had told of them
+	Bridged  []Bridged    `json:"bridges,omitempty"`  // tools called through a bridge before anything had told of them
 	Called   []string     `json:"called,omitempty"`   // hidden tools called since the list was made: visible from the next request on
 	Embedder string       `json:"embedder"`           // which embedders scored the list; match scores of different ones are not compared
 	Catalog  catalog.Hash `json:"-"`                  // of the tools array that the list was made from, comparable within one process only; zero where an earlier one made it

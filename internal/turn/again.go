@@ -265,8 +265,8 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		names = p.spoken(plan, o.Text)
 		p.written(plan, names)
 	}
-	if bridged := bridgedNames(o.Called); len(bridged) > 0 {
-		p.Sessions.Bridged(plan.key, bridged)
+	if bridged := bridgedNames(o.Called); len(bridged) > 0 && plan.draft != nil {
+		p.Sessions.Bridged(plan.key, bridged, plan.draft.anchor(len(plan.draft.request.Chat.Messages)-1))
 	}
 	p.observe(plan.key, names, plan.exists)
 	p.ran(plan.key, o.Called)

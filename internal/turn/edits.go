@@ -127,7 +127,7 @@ func (d *draft) bridgeEdits(s session.State, e *chat.Edits) {
 	}
 }
 
-// broughtAt is behind which message each late tool came, -1 where nothing says so, or where it was called through the bridge before. Calls before that were of a tool in the
+// broughtAt is behind which message each late tool came, or was called through the bridge before anything told of it; -1 where nothing says so. Calls before that were of a tool in the
 // array of then.
 func (d *draft) broughtAt(s session.State) map[string]int {
 	since := map[string]int{}
@@ -138,7 +138,7 @@ func (d *draft) broughtAt(s session.State) map[string]int {
 	}
 	brought := func(tools []string, at int, ok bool) {
 		for _, name := range tools {
-			if first, late := since[name]; ok && late && (first < 0 || at < first) && !slices.Contains(s.Bridged, name) {
+			if first, late := since[name]; ok && late && (first < 0 || at < first) {
 				since[name] = at
 			}
 		}
@@ -150,6 +150,13 @@ func (d *draft) broughtAt(s session.State) map[string]int {
 	for _, h := range s.Hidden {
 		at, ok := d.locateTurn(h.Anchor)
 		brought(h.Tools, at, ok)
+	}
+	for _, b := range s.Bridged {
+		at, ok := d.locate(b.Anchor)
+		if _, late := since[b.Name]; late && !ok {
+			since[b.Name] = -1
+		}
+		brought([]string{b.Name}, at, ok)
 	}
 	return since
 }
