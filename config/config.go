@@ -42,7 +42,7 @@ const (
 )
 
 // DefaultThreshold is the floor in match units over which a tool is admitted, where none is configured.
-const DefaultThreshold = 2.0
+const DefaultThreshold = 2.1
 
 // Selection says which tools a request keeps.
 type Selection struct {

@@ -88,8 +88,8 @@ func addFeedback(rank []float32, views []*View, scratch []float32) {
 
 // manyTools is from where on only a part of the rows is read for feedback, and sampleTools how many stand for all.
 const (
-	manyTools   = 10_000
-	sampleTools = 2_000
+	manyTools   = 1_000
+	sampleTools = 500
 )
 
 // above returns the ids of the ranks over the bar.

@@ -24,7 +24,7 @@ FILE is what "toolbelt select" takes; without --tools it is the catalog that the
 explains the sessions of its own API at POST /toolbelt/v1/explain, with the engine's embedder and what was learned; a list of few and
 short tools is ranked here and sent as it is there.`,
 		Example: `  toolbelt explain --tools demo --tool send_text_message "tell Ann that I am late"
-  toolbelt explain --tools demo --tool send_text_message --tau 1.2 --json "tell Ann that I am late"`,
+  toolbelt explain --tools demo --tool send_text_message --tau 3 --json "tell Ann that I am late"`,
 		Args: oneMessage,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, _, err := loadConfig(cmd, p)

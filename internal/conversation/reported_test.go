@@ -200,7 +200,7 @@ func TestLongTexts(t *testing.T) {
 	s := newShelf(t)
 	inEach(t, func(t *testing.T, set setting) {
 		a := plainApp(set.protocol)
-		team := a.function("send_team_message", "Send a message to the team channel. "+strings.Repeat("And so on and so forth. ", 200), `{"type":"object"}`)
+		team := a.function("send_team_message", "Send a message to the team channel. "+strings.Repeat("The message goes to all of the team. ", 200), `{"type":"object"}`)
 		list := append(a.services(499), team)
 		a.tools = a.list(list...)
 		var text strings.Builder

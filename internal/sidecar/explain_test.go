@@ -22,7 +22,7 @@ func TestExplain(t *testing.T) {
 	if signals["place"] != 1.0 || signals["of"] != 9.0 || signals["words"].(float64) < 0.9 || !(signals["bm25"].(float64) > 0) {
 		t.Errorf("signals %v", signals)
 	}
-	if floor := shown["floor"].(map[string]any); floor["tau"] != 2.0 || floor["over"] != true {
+	if floor := shown["floor"].(map[string]any); floor["tau"] != 2.1 || floor["over"] != true {
 		t.Errorf("floor %v", floor)
 	}
 	hidden := r.call("POST", explainPath, explainBody("s", "git_commit", "weather forecast for the city"), 200)

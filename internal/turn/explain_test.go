@@ -235,7 +235,7 @@ func TestExplainNamesWhatIsPrepared(t *testing.T) {
 	requiring := func(name, description, parameter string) string {
 		return fmt.Sprintf(`{"type":"function","function":{"name":%q,"description":%q,"parameters":{"type":"object","properties":{%[3]q:{"type":"string"}},"required":[%[3]q]}}}`, name, description, parameter)
 	}
-	tools := append(numbered(20, "does nothing of the kind"), requiring("renew_loan", "Renew a loan of a book for another month.", "loan_id"), requiring("get_reader_details", "Get the address of a reader, and the loans.", "reader_id"))
+	tools := append(numbered(20, "renews a pass for another month"), requiring("renew_loan", "Renew a loan of a book for another month.", "loan_id"), requiring("get_reader_details", "Get the address of a reader, and the loans.", "reader_id"))
 	b := body(t, tools, "", user("please renew my loan for another month"))
 	h := newHarness(t, setup{})
 	if p := h.explain(b, "get_reader_details").Signals.Prepares; p == nil || p.Tool != "renew_loan" || !(p.Rise > 0) {

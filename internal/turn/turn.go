@@ -173,7 +173,7 @@ type Policy struct {
 
 // DefaultPolicy is what a user gets who configures nothing.
 func DefaultPolicy() Policy {
-	return Policy{MaxTools: 14, Overflow: 4, Threshold: 2, Words: 0.6, Newcomer: 0.5, Delta: 0.15, MateDiscount: 2, SmallTokens: 800, LoadTools: true, ToolSearch: 100, Budget: 150 * time.Millisecond}
+	return Policy{MaxTools: 14, Overflow: 4, Threshold: 2.1, Words: 0.6, Newcomer: 0.5, Delta: 0.15, MateDiscount: 2, SmallTokens: 800, LoadTools: true, ToolSearch: 100, Budget: 150 * time.Millisecond}
 }
 
 // name tells policies apart that choose differently.
