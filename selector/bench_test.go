@@ -30,6 +30,24 @@ func BenchmarkCosines(b *testing.B) {
 	}
 }
 
+// BenchmarkBest compares every row with two whole texts and four pieces, in blocks and one by one.
+func BenchmarkBest(b *testing.B) {
+	for _, n := range []int{200, 3438} {
+		v, texts := randomView(b, "static", n, 256, 6)
+		whole, pieces := make([]float32, n), make([]float32, n)
+		b.Run(fmt.Sprintf("blocks/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				v.bestByBlocks(newQueryBlock(256, texts[:2], texts[2:]), whole, pieces, 0, n)
+			}
+		})
+		b.Run(fmt.Sprintf("one_by_one/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				v.bestOneByOne(texts[:2], texts[2:], whole, pieces, 0, n)
+			}
+		})
+	}
+}
+
 // inventedTools are n tools of invented words; a few words are common, most are rare.
 func inventedTools(n int) *catalog.Catalog {
 	rng := rand.New(rand.NewPCG(7, 7))
