@@ -30,24 +30,6 @@ func BenchmarkCosines(b *testing.B) {
 	}
 }
 
-// BenchmarkBest compares every row with two whole texts and four pieces, in blocks and one by one.
-func BenchmarkBest(b *testing.B) {
-	for _, n := range []int{200, 3438} {
-		v, texts := randomView(b, "static", n, 256, 6)
-		whole, pieces := make([]float32, n), make([]float32, n)
-		b.Run(fmt.Sprintf("blocks/%d", n), func(b *testing.B) {
-			for b.Loop() {
-				v.bestByBlocks(newQueryBlock(256, texts[:2], texts[2:]), whole, pieces, 0, n)
-			}
-		})
-		b.Run(fmt.Sprintf("one_by_one/%d", n), func(b *testing.B) {
-			for b.Loop() {
-				v.bestOneByOne(texts[:2], texts[2:], whole, pieces, 0, n)
-			}
-		})
-	}
-}
-
 // inventedTools are n tools of invented words; a few words are common, most are rare.
 func inventedTools(n int) *catalog.Catalog {
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -113,6 +95,28 @@ func BenchmarkScoreAndSelect(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkScoreCold is a plan's scoring where the rows are in no cache, as after a request of several megabytes was read: two views, six texts.
+func BenchmarkScoreCold(b *testing.B) {
+	const n, cacheLine = 3438, 64
+	texts := []string{"w1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w100 w2 w3\nw1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w1 w20 w300", "w41 w5 w600", "w7 w80 w9", "w10 w1100 w12"}
+	static, a := randomView(b, "static", n, 256, len(texts))
+	neural, c := randomView(b, "neural", n, 384, len(texts))
+	ix, err := NewIndex(inventedTools(n), static, neural)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := Query{Texts: texts, Vectors: map[embed.Model][]embed.Vector{static.model: a, neural.model: c}}
+	other := make([]byte, 128<<20)
+	for b.Loop() {
+		b.StopTimer()
+		for i := 0; i < len(other); i += cacheLine {
+			other[i]++
+		}
+		b.StartTimer()
+		ix.Score(q)
 	}
 }
 

@@ -104,26 +104,19 @@ func (v *View) calibrate() error {
 // best fills whole and pieces with each tool's highest cosine over the vectors of either kind, all of the view's dimension; there is
 // at least one of the first, and without one of the second pieces is left as it is. Every row is read once.
 func (v *View) best(wholes, parts []embed.Vector, whole, pieces []float32) {
-	work := func(from, to int) { v.bestOneByOne(wholes, parts, whole, pieces, from, to) }
-	if blocked(v.model.Dim) && len(wholes)+len(parts) >= fewestBlocked {
-		q := newQueryBlock(v.model.Dim, wholes, parts)
-		work = func(from, to int) { v.bestByBlocks(q, whole, pieces, from, to) }
-	}
-	inParallel(len(whole), v.model.Dim*(len(wholes)+len(parts)), work)
+	dim := v.model.Dim
+	inParallel(len(whole), dim*(len(wholes)+len(parts)), func(from, to int) {
+		for i := from; i < to; i++ {
+			row := v.rows[i*dim : (i+1)*dim]
+			whole[i] = highest(row, wholes)
+			if len(parts) > 0 {
+				pieces[i] = highest(row, parts)
+			}
+		}
+	})
 	v.addExamples(wholes, whole)
 	if len(parts) > 0 {
 		v.addExamples(parts, pieces)
-	}
-}
-
-// bestOneByOne is best for the tools in [from, to), a vector at a time.
-func (v *View) bestOneByOne(wholes, parts []embed.Vector, whole, pieces []float32, from, to int) {
-	for i := from; i < to; i++ {
-		row := v.row(catalog.ID(i))
-		whole[i] = highest(row, wholes)
-		if len(parts) > 0 {
-			pieces[i] = highest(row, parts)
-		}
 	}
 }
 
