@@ -29,19 +29,14 @@ func (r *restraining) count(admitted []string, behind []Case) {
 	if len(admitted) > 0 {
 		r.admitting++
 	}
-	if !slices.ContainsFunc(behind, func(c Case) bool { return len(c.Needed) > 0 }) {
+	calls := func(c Case) bool { return len(c.Needed) > 0 }
+	switch {
+	case !slices.ContainsFunc(behind, calls):
 		r.idle++
 		r.idleAdmitted += float64(len(admitted))
-		return
-	}
-	if slices.ContainsFunc(behind, func(c Case) bool { return c.callsAny(admitted) }) {
+	case slices.ContainsFunc(behind, func(c Case) bool { return calls(c) && c.found(admitted) > 0 }):
 		r.early++
 	}
-}
-
-// callsAny reports whether the case needs one of the names, or one of them stands for what it needs.
-func (c Case) callsAny(names []string) bool {
-	return slices.ContainsFunc(c.Needed, func(needed string) bool { return c.place(needed, names) > 0 })
 }
 
 // mean is the number of newly visible tools a turn, nil without a turn.

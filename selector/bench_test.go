@@ -68,11 +68,16 @@ func randomView(b *testing.B, name string, n, dim, queries int) (*View, []embed.
 	return view, vectors[n:]
 }
 
+// inventedTexts are a window's: a request of twelve words, the same behind the one before it, and its four clauses.
+func inventedTexts() []string {
+	const request, before = "w1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w100 w2 w3"
+	return []string{request, before + "\n" + request, "w1 w20 w300", "w41 w5 w600", "w7 w80 w9", "w10 w1100 w12"}
+}
+
 // BenchmarkScoreAndSelect is the selector's whole part of a plan, vectors in hand: a request of twelve words with one before it, with
 // one view and with two, and with four clauses beside.
 func BenchmarkScoreAndSelect(b *testing.B) {
-	const request, before = "w1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w100 w2 w3"
-	texts := []string{request, before + "\n" + request, "w1 w20 w300", "w41 w5 w600", "w7 w80 w9", "w10 w1100 w12"}
+	texts := inventedTexts()
 	for _, n := range []int{38, 200, 3438, 100_000} {
 		cat := inventedTools(n)
 		static, a := randomView(b, "static", n, 256, len(texts))
@@ -101,7 +106,7 @@ func BenchmarkScoreAndSelect(b *testing.B) {
 // BenchmarkScoreCold is a plan's scoring where the rows are in no cache, as after a request of several megabytes was read: two views, six texts.
 func BenchmarkScoreCold(b *testing.B) {
 	const n, cacheLine = 3438, 64
-	texts := []string{"w1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w100 w2 w3\nw1 w20 w300 w41 w5 w600 w7 w80 w9 w10 w1100 w12", "w1 w20 w300", "w41 w5 w600", "w7 w80 w9", "w10 w1100 w12"}
+	texts := inventedTexts()
 	static, a := randomView(b, "static", n, 256, len(texts))
 	neural, c := randomView(b, "neural", n, 384, len(texts))
 	ix, err := NewIndex(inventedTools(n), static, neural)

@@ -145,6 +145,16 @@ func TestAHiddenTurnThatTheEngineHasReadSurvivesTheClientsPatience(t *testing.T)
 	})
 }
 
+// unseen is a conversation that the daemon has not seen, with a call of each of the tools: the newest eight stay visible.
+func unseen(names []string) []entry {
+	history := []entry{user("do all of it")}
+	for i, name := range names {
+		c := call{id: fmt.Sprint("call_", i), name: name, arguments: `{"q":"x"}`}
+		history = append(history, entry{role: "assistant", blocks: []block{{kind: "call", call: c}}}, entry{role: "tool", call: c, text: "done"})
+	}
+	return append(history, entry{role: "assistant", blocks: []block{{kind: "text", text: "All done."}}})
+}
+
 // What the model called by its own name it has called so, also where the tool has come as text since.
 func TestACallStaysAsItWasMade(t *testing.T) {
 	inEach(t, func(t *testing.T, set setting) {
@@ -152,12 +162,7 @@ func TestACallStaysAsItWasMade(t *testing.T) {
 		k := onStage(t, set)
 		names := k.tools()[:10]
 		k.rig = k.rig.shelf.start(t, k.rig.setting, enginetest.InOrder(loads("", names[0]), says("Here."), says("Good.")))
-		k.history = []entry{user("do all of it")}
-		for i, name := range names { // a conversation that the daemon has not seen: the newest eight stay visible
-			c := call{id: fmt.Sprint("call_", i), name: name, arguments: `{"q":"x"}`}
-			k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "call", call: c}}}, entry{role: "tool", call: c, text: "done"})
-		}
-		k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "text", text: "All done."}}})
+		k.history = unseen(names)
 		k.ask(true, user("thanks"))
 		if first := k.rig.engine.Chats()[0]; slices.Contains(first.Tools, names[0]) {
 			t.Fatalf("%s is visible from the beginning, among %q", names[0], first.Tools)
@@ -199,12 +204,7 @@ func TestACallStaysAsItWasMadeBeforeOneOfTheBridge(t *testing.T) {
 		names := k.tools()[:10]
 		k.rig = k.rig.shelf.start(t, k.rig.setting, enginetest.InOrder(
 			enginetest.Round{Calls: []enginetest.Call{{Name: callTool, Arguments: fmt.Sprintf(`{"name":%q,"arguments":{"q":"y"}}`, names[0])}}}, says("Here."), says("Good.")))
-		k.history = []entry{user("do all of it")}
-		for i, name := range names { // a conversation that the daemon has not seen: the newest eight stay visible
-			c := call{id: fmt.Sprint("call_", i), name: name, arguments: `{"q":"x"}`}
-			k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "call", call: c}}}, entry{role: "tool", call: c, text: "done"})
-		}
-		k.history = append(k.history, entry{role: "assistant", blocks: []block{{kind: "text", text: "All done."}}})
+		k.history = unseen(names)
 		if v := k.ask(true, user("thanks")); len(v.entry.calls()) != 1 {
 			t.Fatalf("the client is to call %q", v.entry.calls())
 		}

@@ -112,10 +112,7 @@ func (p *Planner) answer(d *draft, plan *Plan, r Round) {
 	state := &plan.state
 	loader := d.snapshot.Loader()
 	late := p.how(d, *state) == kvcache.Late && !d.forced()
-	turn := session.Hidden{Said: r.Text}
-	if last := len(d.request.Chat.Messages) - 1; last >= 0 {
-		turn.Anchor = d.anchor(last)
-	}
+	turn := session.Hidden{Anchor: d.end(), Said: r.Text}
 	for _, call := range r.Held {
 		wanted := ask(loader, call)
 		inArray, told, hidden := p.load(d, plan, wanted.load, late)
@@ -266,7 +263,7 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 		p.written(plan, names)
 	}
 	if bridged := bridgedNames(o.Called); len(bridged) > 0 && plan.draft != nil {
-		p.Sessions.Bridged(plan.key, bridged, plan.draft.anchor(len(plan.draft.request.Chat.Messages)-1))
+		p.Sessions.Bridged(plan.key, bridged, plan.draft.end())
 	}
 	p.observe(plan.key, names, plan.exists)
 	p.ran(plan.key, o.Called)

@@ -202,6 +202,15 @@ func (d *draft) anchor(at int) session.Anchor {
 	return session.Anchor{Message: at, Hash: d.request.Chat.Messages[at].Hash}
 }
 
+// end names the last message of this request; the zero Anchor, which is found nowhere, where it has none.
+func (d *draft) end() session.Anchor {
+	last := len(d.request.Chat.Messages) - 1
+	if last < 0 {
+		return session.Anchor{}
+	}
+	return d.anchor(last)
+}
+
 // anchored reports whether everything of ours in the conversation can be put back where it stood.
 func (d *draft) anchored() bool {
 	for _, n := range d.found.State.Notes {

@@ -494,3 +494,13 @@ func TestAnAppThatHasNotWhatWasSaidKeepsTheHiddenTurn(t *testing.T) {
 		t.Errorf("the messages are %s", gjson.GetBytes(later.Body, "messages").Raw)
 	}
 }
+
+// An engine may answer a request without messages, and call whatever it likes.
+func TestACallThroughTheBridgeInAnswerToNothing(t *testing.T) {
+	h := newHarness(t, setup{})
+	plan := h.proxied(body(t, demoTools(t), ""))
+	h.planner.Observe(plan, turn.Outcome{Called: []chat.Call{{Name: "generate_image", Bridged: true}}})
+	if again := h.proxied(body(t, demoTools(t), "")); len(again.Body) == 0 {
+		t.Error("nothing is sent")
+	}
+}
