@@ -3,29 +3,28 @@ package selector
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"toolbelt/catalog"
 	"toolbelt/embed"
 )
 
-// BenchmarkCosines is the SIMD scoring alone, beside its scalar reference.
-func BenchmarkCosines(b *testing.B) {
-	const dim = 256
-	for _, n := range []int{38, 1000, 5000} {
-		v := &View{model: embed.Model{Dim: dim}, rows: make([]float32, n*dim), mean: make([]float32, n)}
-		for i := range v.rows {
-			v.rows[i] = float32(i%17) / 100
+// BenchmarkDots is the products of two rows with one vector and with four, by SIMD and by the scalar reference.
+func BenchmarkDots(b *testing.B) {
+	for _, dim := range []int{256, 384} {
+		row0, row1, vectors := make([]int16, dim), make([]int16, dim), make([]int16, fourfold*dim)
+		for i := range dim {
+			row0[i], row1[i], vectors[i] = int16(i), int16(3*i), int16(i)
 		}
-		q, out := embed.Vector(slices.Clone(v.rows[:dim])), make([]float32, n)
-		for name, f := range map[string]func(embed.Vector, []float32){"simd": v.cosines, "scalar": v.cosinesScalar} {
-			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					f(q, out)
-				}
-			})
+		for name, f := range map[string]func(_, _ []int16, _ []int16, _ *products){"simd": dots, "scalar": dotsScalar} {
+			for _, count := range []int{1, fourfold} {
+				b.Run(fmt.Sprintf("%s/%d/%dvectors", name, dim, count), func(b *testing.B) {
+					var out products
+					for b.Loop() {
+						f(row0, row1, vectors[:count*dim], &out)
+					}
+				})
+			}
 		}
 	}
 }

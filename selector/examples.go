@@ -45,16 +45,15 @@ func (v *View) WithExamples(examples map[catalog.ID][]embed.Vector) (*View, erro
 }
 
 func (v *View) example(id catalog.ID, vector embed.Vector) example {
-	var sum, squares, used float64
+	var cosines []float32
 	for _, b := range v.background {
 		if b != nil {
-			c := float64(vek32.Dot(b, vector))
-			sum, squares, used = sum+c, squares+c*c, used+1
+			cosines = append(cosines, vek32.Dot(b, vector))
 		}
 	}
-	mean := sum / used
-	e := example{tool: id, vector: vector, mean: float32(mean)}
-	if deviation := math.Sqrt(math.Max(0, squares/used-mean*mean)); deviation > minDeviation {
+	mean, variance := spread(cosines)
+	e := example{tool: id, vector: vector, mean: mean}
+	if deviation := math.Sqrt(variance); deviation > minDeviation {
 		e.scale = float32(1 / deviation)
 	}
 	return e
@@ -67,6 +66,15 @@ func (v *View) addExamples(vectors []embed.Vector, cosines []float32) {
 			cosines[e.tool] = max(cosines[e.tool], worth)
 		}
 	}
+}
+
+// highest is the highest dot product with one of the vectors, of which there is at least one.
+func highest(example embed.Vector, vectors []embed.Vector) float32 {
+	best := vek32.Dot(example, vectors[0])
+	for _, v := range vectors[1:] {
+		best = max(best, vek32.Dot(example, v))
+	}
+	return best
 }
 
 // worth is the cosine with the tool's row that stands as far above the tool's background as cosine does above the example's. A tool

@@ -86,7 +86,7 @@ func (v *View) sight(q Query, id catalog.ID) (Sight, bool) {
 				}
 			}
 		}
-		see(vek32.Dot(v.row(id), vector), false)
+		v.rows.each(int(id), int(id)+1, []embed.Vector{vector}, func(_ int, cosines []float32) { see(cosines[0], false) })
 		for _, e := range v.examples {
 			if worth, ok := v.worth(e, vek32.Dot(e.vector, vector)); ok && e.tool == id {
 				see(worth, true)

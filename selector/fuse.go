@@ -6,7 +6,6 @@ import (
 	"github.com/viterin/vek/vek32"
 
 	"toolbelt/catalog"
-	"toolbelt/embed"
 )
 
 const (
@@ -53,8 +52,7 @@ func (ix *Index) addLexical(q Query, s *Scores, sum, scratch []float32) {
 }
 
 // addFeedback ranks the tools higher that are like the best ones: by each view, the cosine with the mean of the best tools' rows,
-// each weighted by its rank. Of a large catalog only the tools are looked at that stand a deviation above the middle: no other can
-// come among the first by it.
+// each weighted by its rank.
 func addFeedback(rank []float32, views []*View, scratch []float32) {
 	if len(rank) <= feedbackTools || len(views) == 0 {
 		return
@@ -70,57 +68,10 @@ func addFeedback(rank []float32, views []*View, scratch []float32) {
 		weights[i] = max(0, rank[id])
 	}
 	weight := feedbackWeight * deviation / float64(len(views))
-	large := len(rank) > manyTools
-	var head []catalog.ID
-	if large {
-		head = above(rank, mean+float32(deviation))
-	}
 	for _, v := range views {
-		like := v.mix(top, weights)
-		if large {
-			v.addLikeness(rank, head, like, weight)
-			continue
-		}
-		v.cosines(like, scratch)
+		v.cosines(v.mix(top, weights), scratch)
 		addStandardized(rank, scratch, weight)
 	}
-}
-
-// manyTools is from where on only a part of the rows is read for feedback, and sampleTools how many stand for all.
-const (
-	manyTools   = 1_000
-	sampleTools = 500
-)
-
-// above returns the ids of the ranks over the bar.
-func above(rank []float32, bar float32) []catalog.ID {
-	var ids []catalog.ID
-	for i, r := range rank {
-		if r > bar {
-			ids = append(ids, catalog.ID(i))
-		}
-	}
-	return ids
-}
-
-// addLikeness adds weight × the z-scores of the cosines with like to the ranks of these tools; mean and deviation are those of a sample of
-// all tools, evenly spread.
-func (v *View) addLikeness(rank []float32, ids []catalog.ID, like embed.Vector, weight float64) {
-	sample := make([]float32, sampleTools)
-	for i := range sample {
-		sample[i] = vek32.Dot(v.row(catalog.ID(i*len(rank)/sampleTools)), like)
-	}
-	mean := vek32.Mean(sample)
-	deviation := deviationOf(sample, mean)
-	if !(deviation > minDeviation) {
-		return
-	}
-	scale := float32(weight / deviation)
-	inParallel(len(ids), v.model.Dim, func(from, to int) {
-		for _, id := range ids[from:to] {
-			rank[id] += (vek32.Dot(v.row(id), like) - mean) * scale
-		}
-	})
 }
 
 // topIDs returns the ids of the k highest ranks, k at most, best first; equal ranks keep the catalog's order.

@@ -3,12 +3,9 @@ package selector
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/viterin/vek/vek32"
 
 	"toolbelt/catalog"
 	"toolbelt/embed"
@@ -156,35 +153,6 @@ func TestToolsLikeTheBestRiseAmongEquals(t *testing.T) {
 	}
 }
 
-// TestFeedbackOfALargeCatalogIsThatOfASmallOne compares the head's ranks by the two ways.
-func TestFeedbackOfALargeCatalogIsThatOfASmallOne(t *testing.T) {
-	const n, dim = manyTools + 500, 16
-	rng := rand.New(rand.NewPCG(5, 5))
-	v := &View{model: embed.Model{Dim: dim}, rows: make([]float32, n*dim)}
-	rank := make([]float32, n)
-	for i := range v.rows {
-		v.rows[i] = rng.Float32() - 0.5
-	}
-	for i := range rank {
-		rank[i] = float32(rng.NormFloat64()) + 4*v.rows[i*dim]
-	}
-	fast, slow, like := slices.Clone(rank), slices.Clone(rank), make([]float32, n)
-	addFeedback(fast, []*View{v}, nil)
-	top := topIDs(rank, feedbackTools)
-	weights := make([]float32, len(top))
-	for i, id := range top {
-		weights[i] = rank[id]
-	}
-	v.cosines(v.mix(top, weights), like)
-	deviation := deviationOf(rank, vek32.Mean(rank))
-	addStandardized(slow, like, feedbackWeight*deviation)
-	for _, id := range topIDs(slow, 50) {
-		if math.Abs(float64(fast[id]-slow[id])) > 0.1*deviation || fast[id] == rank[id] {
-			t.Errorf("tool %d: %v, all rows looked at %v, without feedback %v", id, fast[id], slow[id], rank[id])
-		}
-	}
-}
-
 func TestTopIDs(t *testing.T) {
 	for name, test := range map[string]struct {
 		rank []float32
@@ -280,25 +248,6 @@ func TestExplainAgreesWithScore(t *testing.T) {
 	}
 	if x := ix.Explain(Query{}, 0); len(x.Views) != 0 || x.Place != 1 {
 		t.Errorf("nothing asked: %+v", x)
-	}
-}
-
-// TestManyRowsAreTheSameInParallel compares a size that is split with the reference.
-func TestManyRowsAreTheSameInParallel(t *testing.T) {
-	const n, dim = 2*parallelWork/8 + 7, 8
-	v := &View{model: embed.Model{Dim: dim}, rows: make([]float32, n*dim), mean: make([]float32, n), scale: make([]float32, n)}
-	for i := range v.rows {
-		v.rows[i] = float32(i%23) / 50
-	}
-	q := embed.Vector{.1, .2, .3, .4, .5, .4, .3, .2}
-	fast, slow, whole, pieces := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-	v.cosines(q, fast)
-	v.cosinesScalar(q, slow)
-	v.best([]embed.Vector{q}, []embed.Vector{q, q}, whole, pieces)
-	for i := range fast {
-		if math.Abs(float64(fast[i]-slow[i])) > 1e-5 || whole[i] != fast[i] || pieces[i] != fast[i] {
-			t.Fatalf("row %d: %v, %v, %v, %v", i, fast[i], slow[i], whole[i], pieces[i])
-		}
 	}
 }
 

@@ -302,54 +302,6 @@ func TestWhatIsSureIsOverAnyFloor(t *testing.T) {
 	}
 }
 
-func TestCosinesEqualTheScalarReference(t *testing.T) {
-	for _, dim := range []int{1, 2, 3, 7, 8, 15, 16, 31, 33, 255, 256, 257, 384, 768} {
-		compareCosines(t, dim, 9, uint64(dim))
-	}
-}
-
-func FuzzCosines(f *testing.F) {
-	f.Add(256, 5, uint64(1))
-	f.Add(1, 1, uint64(2))
-	f.Fuzz(func(t *testing.T, dim, rows int, seed uint64) {
-		compareCosines(t, 1+abs(dim)%1024, 1+abs(rows)%32, seed)
-	})
-}
-
-func abs(x int) int { return max(x, -max(x, -math.MaxInt)) }
-
-func compareCosines(t *testing.T, dim, rows int, seed uint64) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 3))
-	unit := func() embed.Vector {
-		v := make(embed.Vector, dim)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64())
-		}
-		if embed.Normalize(v) != nil {
-			v[0] = 1
-		}
-		return v
-	}
-	var vectors []embed.Vector
-	for range rows {
-		vectors = append(vectors, unit())
-	}
-	v, err := NewView(embed.Model{Name: "m", Dim: dim}, rows, [][]embed.Vector{vectors}, []embed.Vector{unit()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := unit()
-	fast, slow := make([]float32, rows), make([]float32, rows)
-	v.cosines(q, fast)
-	v.cosinesScalar(q, slow)
-	for i := range fast {
-		if math.Abs(float64(fast[i]-slow[i])) > 1e-5 {
-			t.Fatalf("%d dimensions: %v by SIMD, %v by the reference", dim, fast[i], slow[i])
-		}
-	}
-}
-
 func FuzzLexical(f *testing.F) {
 	f.Add("lights_on", "Switch the lamps on", "switch lamps")
 	f.Add("\xff", "検索 camelCaseWord HTTPServer", "検索")
