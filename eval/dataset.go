@@ -38,6 +38,7 @@ type Dataset struct {
 	Core    []string // from bundles.json, else the tools marked "core" in the catalog
 	Bundles []bundles.Bundle
 	Cases   []Case
+	Open    int      // turns of recorded requests that were left out, since no request holds their answer
 	Skipped []error  // broken lines that were left out, each with file and line
 	Unknown []string // needed tools that neither the catalog nor one of their substitutes in it stands for: no selection can find them
 }
@@ -45,11 +46,13 @@ type Dataset struct {
 // maxLine bounds one line of a data file, in bytes.
 const maxLine = 16 << 20
 
-// ReadDataset reads dir/catalog.jsonl, dir/cases.<cases>.jsonl (or, where that is missing, dir/cases.jsonl) and, where it is
-// there, dir/bundles.json. A broken line is an error of kind Invalid that names file and line, or is left out and
+// ReadDataset reads a set. In a folder it reads catalog.jsonl, cases.<cases>.jsonl (or, where that is missing, cases.jsonl) and, where it is
+// there, bundles.json. A file holds labelled cases, whose catalog and bundles stand beside it, or recorded requests, one body a line as an app sends it in any of the
+// protocols: their tools are the catalog, and a turn is one that the model has answered in some request; what it called until the next one was needed. A broken line is an
+// error of kind Invalid that names file and line, or is left out and
 // kept in Skipped where skipBroken is true. A set without a tool or without a case is an error of kind Invalid.
-func ReadDataset(dir, cases string, skipBroken bool) (*Dataset, error) {
-	d := &Dataset{Name: setName(dir)}
+func ReadDataset(path, cases string, skipBroken bool) (*Dataset, error) {
+	d := &Dataset{Name: setName(path)}
 	broken := func(err error) error {
 		if skipBroken {
 			d.Skipped = append(d.Skipped, err)
@@ -57,6 +60,62 @@ func ReadDataset(dir, cases string, skipBroken bool) (*Dataset, error) {
 		}
 		return err
 	}
+	read := d.readFolder
+	if isFile(path) {
+		read = d.readFile
+	}
+	if err := read(path, cases, broken); err != nil {
+		return nil, err
+	}
+	d.Unknown = d.unknown()
+	return d, nil
+}
+
+func (d *Dataset) readFolder(dir, cases string, broken func(error) error) error {
+	if err := d.readCatalog(dir, broken); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "cases."+cases+".jsonl")
+	if plain := filepath.Join(dir, "cases.jsonl"); !isFile(path) && isFile(plain) {
+		path = plain
+	}
+	if err := readLines(path, broken, d.addCase); err != nil {
+		return err
+	}
+	return d.usable(path)
+}
+
+// readFile reads a file of cases or of requests: its first line says which.
+func (d *Dataset) readFile(path, _ string, broken func(error) error) error {
+	t, labelled, first := newTraffic(), false, true
+	err := readLines(path, broken, func(line []byte) error {
+		is := gjson.GetBytes(line, "needed").Exists()
+		if first {
+			labelled, first = is, false
+		}
+		switch {
+		case is != labelled:
+			return errors.New(`cases, which have "needed", and requests do not go together`)
+		case labelled:
+			return d.addCase(line)
+		}
+		return t.request(line)
+	})
+	if err != nil {
+		return err
+	}
+	if !labelled {
+		t.tell(d)
+		return d.usable(path)
+	}
+	if err := d.readCatalog(filepath.Dir(path), broken); err != nil {
+		return err
+	}
+	return d.usable(path)
+}
+
+// readCatalog reads a folder's catalog.jsonl and bundles.json.
+func (d *Dataset) readCatalog(dir string, broken func(error) error) error {
 	grouped := map[string]*bundles.Bundle{}
 	var order []*bundles.Bundle
 	err := readLines(filepath.Join(dir, "catalog.jsonl"), broken, func(line []byte) error {
@@ -82,27 +141,29 @@ func ReadDataset(dir, cases string, skipBroken bool) (*Dataset, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, b := range order {
 		d.Bundles = append(d.Bundles, *b)
 	}
-	if err := d.readBundles(filepath.Join(dir, "bundles.json")); err != nil {
-		return nil, err
-	}
-	if err := d.readCases(dir, cases, broken); err != nil {
-		return nil, err
-	}
-	d.Unknown = d.unknown()
-	return d, nil
+	return d.readBundles(filepath.Join(dir, "bundles.json"))
 }
 
-// setName is the name of the folder, also where dir is "." or ends with a slash.
-func setName(dir string) string {
-	if full, err := filepath.Abs(dir); err == nil {
-		dir = full
+// setName is the name of the folder, also where path is "." or ends with a slash, or that of the file without what tells its kind.
+func setName(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
 	}
-	return filepath.Base(dir)
+	name := filepath.Base(path)
+	if isFile(path) {
+		return strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return name
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
 
 type catalogMarks struct {
@@ -145,37 +206,33 @@ func (d *Dataset) readBundles(path string) error {
 	return nil
 }
 
-func (d *Dataset) readCases(dir, cases string, broken func(error) error) error {
-	path := filepath.Join(dir, "cases."+cases+".jsonl")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, "cases.jsonl")); err == nil {
-			path = filepath.Join(dir, "cases.jsonl")
+func (d *Dataset) addCase(line []byte) error {
+	var c Case
+	if err := json.Unmarshal(line, &c); err != nil {
+		return err
+	}
+	if len(c.Messages) == 0 {
+		return errors.New("a case without messages")
+	}
+	for i, m := range c.Messages {
+		if role(m) == "" {
+			return fmt.Errorf("message %d has no role", i+1)
 		}
 	}
-	err := readLines(path, broken, func(line []byte) error {
-		var c Case
-		if err := json.Unmarshal(line, &c); err != nil {
-			return err
-		}
-		if len(c.Messages) == 0 {
-			return errors.New("a case without messages")
-		}
-		for i, m := range c.Messages {
-			if role(m) == "" {
-				return fmt.Errorf("message %d has no role", i+1)
-			}
-		}
-		if c.ID == "" {
-			c.ID = fmt.Sprint(len(d.Cases) + 1)
-		}
-		d.Cases = append(d.Cases, c)
-		return nil
-	})
+	if c.ID == "" {
+		c.ID = fmt.Sprint(len(d.Cases) + 1)
+	}
+	d.Cases = append(d.Cases, c)
+	return nil
+}
+
+// usable is an error where there is nothing to measure. path is the file of the cases.
+func (d *Dataset) usable(path string) error {
 	switch {
-	case err != nil:
-		return err
 	case len(d.Tools) == 0:
 		return catalog.NewError(catalog.Invalid, fmt.Sprintf("the set %q has no tools", d.Name), nil)
+	case len(d.Cases) == 0 && d.Open > 0:
+		return catalog.NewError(catalog.Invalid, fmt.Sprintf("of the %d turns in %q none has an answer: record the requests after them too, which hold what the model called", d.Open, path), nil)
 	case len(d.Cases) == 0:
 		return catalog.NewError(catalog.Invalid, fmt.Sprintf("the set %q has no cases in %q", d.Name, path), nil)
 	}
@@ -201,10 +258,10 @@ func (d *Dataset) unknown() []string {
 	return missing
 }
 
-// FindDatasets returns the folders of the sets that data holds, sorted by name: data itself where it holds a catalog, else the folders in it
+// FindDatasets returns the paths of the sets that data holds, sorted by name: data itself where it is a file or holds a catalog, else the folders in it
 // that do. names chooses among them, all where it is empty; one that is not there is an error of kind NotFound that lists those that are.
 func FindDatasets(data string, names []string) ([]string, error) {
-	if hasCatalog(data) {
+	if isFile(data) || hasCatalog(data) {
 		if len(names) > 0 && !slices.Equal(names, []string{setName(data)}) {
 			return nil, catalog.NewError(catalog.NotFound, fmt.Sprintf("no set %q: %q is itself the set %q", strings.Join(names, ","), data, setName(data)), nil)
 		}
@@ -212,7 +269,7 @@ func FindDatasets(data string, names []string) ([]string, error) {
 	}
 	entries, err := os.ReadDir(data)
 	if err != nil {
-		return nil, catalog.NewError(catalog.NotFound, fmt.Sprintf("reading the data folder %q", data), err)
+		return nil, catalog.NewError(catalog.NotFound, fmt.Sprintf("reading the data %q", data), err)
 	}
 	var there []string
 	for _, e := range entries {
@@ -238,10 +295,7 @@ func FindDatasets(data string, names []string) ([]string, error) {
 	return dirs, nil
 }
 
-func hasCatalog(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, "catalog.jsonl"))
-	return err == nil && !info.IsDir()
-}
+func hasCatalog(dir string) bool { return isFile(filepath.Join(dir, "catalog.jsonl")) }
 
 // readLines calls each with every line that is not blank. What is wrong with one goes to broken, which ends the reading by returning an error.
 func readLines(path string, broken func(error) error, each func(line []byte) error) error {

@@ -194,6 +194,9 @@ func (e Embedders) name() string {
 }
 
 func (r *RecallReport) note(d *Dataset) {
+	if d.Open > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d turns were left out, since no request holds their answer", d.Name, d.Open))
+	}
 	if len(d.Skipped) > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d broken lines were skipped, the first: %v", d.Name, len(d.Skipped), d.Skipped[0]))
 	}

@@ -34,13 +34,14 @@ type recallFlags struct {
 func newEvalRecallCommand(p Process) *cobra.Command {
 	var f recallFlags
 	cmd := &cobra.Command{
-		Use:   "recall --data DIR",
+		Use:   "recall --data PATH",
 		Short: "Measure whether the needed tools are found",
 		Long: `Measure, on labelled requests, whether the tools that a request needs are among those that toolbelt would show.
 
-DIR holds one folder a set, or is itself one: catalog.jsonl with a tool a line (name, description, parameters, bundle), cases.NAME.jsonl
-with a case a line (id, messages, needed, and optionally alt, conversation, turn, group, steps), and optionally bundles.json. So a
-file of your own traffic, beside its catalog, is a set. Every case is scored by the same code as a request to the daemon.
+PATH is a folder of sets, one of them, or a file. A set is a folder: catalog.jsonl with a tool a line (name, description, parameters, bundle), cases.NAME.jsonl
+with a case a line (id, messages, needed, and optionally alt, conversation, turn, group, steps), and optionally bundles.json. A file holds such cases,
+with the catalog beside it, or your own traffic: request bodies, one a line, as your app sends them in any of the protocols. Their tools are then the catalog, and
+what the model called after a user's message is what was needed. Every case is scored by the same code as a request to the daemon.
 
 --replay plays the conversations turn by turn through real plans with sessions, under a cap that counts everything, and tells what recall is
 given up by keeping the list from turn to turn, against a list made anew on each, and what that saves. --baseline measures BM25, one dense
@@ -48,12 +49,12 @@ embedder and GAIA's rule in the same run. An engine's vectors are kept in a file
 prints and writes what was measured until then.`,
 		Example: `  toolbelt eval recall --data data
   toolbelt eval recall --data data --sets gaia --embedder both --engine http://127.0.0.1:11434 --model all-minilm --replay --baseline
-  toolbelt eval recall --data mytraffic --cases may --out report`,
+  toolbelt eval recall --data requests.jsonl --replay --out report`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), p) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Data, "data", "", "`folder` of the sets")
+	flags.StringVar(&f.Data, "data", "", "`path` of the sets: a folder of them, one set, or a file of cases or requests")
 	flags.StringSliceVar(&f.Sets, "sets", nil, "`names` of sets, separated by commas; all without it")
 	flags.StringVar(&f.Options.Cases, "cases", "dev", "`name` of the cases: cases.NAME.jsonl")
 	flags.StringVar(&f.Embedder, "embedder", "builtin", "builtin, ollama (the engine's alone) or both")
@@ -111,7 +112,7 @@ func (f *recallFlags) run(ctx context.Context, p Process) error {
 func (f *recallFlags) check(p Process) ([]*eval.Dataset, error) {
 	wrong := func(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 	if f.Data == "" {
-		return nil, wrong("--data is missing: name the folder of the sets")
+		return nil, wrong("--data is missing: name a folder of sets, or a file of your own requests")
 	}
 	if !slices.Contains([]string{"builtin", "ollama", "both"}, f.Embedder) {
 		return nil, wrong("--embedder is %q: it must be builtin, ollama or both", f.Embedder)

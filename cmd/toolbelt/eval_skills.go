@@ -26,13 +26,13 @@ type skillsFlags struct {
 func newEvalSkillsCommand(p Process) *cobra.Command {
 	var f skillsFlags
 	cmd := &cobra.Command{
-		Use:   "skills [--data DIR]",
+		Use:   "skills [--data PATH]",
 		Short: "Measure what remembering jobs gains, and whom it harms",
 		Long: `Measure procedures on labelled turns with ordered calls ("steps"): learn them from some conversations, recall them on the others, each
 turn as the first request of a session, under a cap that counts everything. It tells how precise recalled tools_required are, how much of what
 jobs need they cover, on how many turns every needed tool is visible with and without them, and how often a needed tool lost its place.
 
-DIR is as for "eval recall". Without it, or with --generator, the repeated jobs that are part of the program are measured: 30 jobs in five
+PATH is as for "eval recall". Without it, or with --generator, the repeated jobs that are part of the program are measured: 30 jobs in five
 wordings each, learned from three of them and tested on the other two. --times measures a recall among so many procedures.`,
 		Example: `  toolbelt eval skills
   toolbelt eval skills --data data --sets bfcl_mt,nestful,tau2,mcp_live --generator
@@ -41,7 +41,7 @@ wordings each, learned from three of them and tested on the other two. --times m
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), p) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Data, "data", "", "`folder` of the sets")
+	flags.StringVar(&f.Data, "data", "", "`path` of the sets: a folder of them, one set, or a file of cases or requests")
 	flags.StringSliceVar(&f.Sets, "sets", nil, "`names` of sets, separated by commas; all without it")
 	flags.BoolVar(&f.Own, "generator", false, "measure the repeated jobs that are part of the program too")
 	flags.StringVar(&f.Options.Cases, "cases", "dev", "`name` of the cases: cases.NAME.jsonl")
