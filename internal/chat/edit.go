@@ -124,6 +124,11 @@ type change struct {
 // insert puts text before body[at]; what is inserted at one place keeps its order.
 func (p *patch) insert(at int, text []byte) { p.replace(span{at, at}, text) }
 
+// inserted reports whether something is inserted before body[at].
+func (p *patch) inserted(at int) bool {
+	return slices.ContainsFunc(p.changes, func(c change) bool { return c.span == span{at, at} })
+}
+
 func (p *patch) replace(s span, text []byte) { p.changes = append(p.changes, change{s, text}) }
 
 // splice makes the edited body.

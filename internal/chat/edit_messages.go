@@ -32,11 +32,13 @@ func (p *patch) append(body []byte, r *Request, a Appended) error {
 		})
 		part := appendQuoted([]byte(`{"type":"`+kind+`","text":`), a.Text)
 		part = append(part, '}')
-		if last > 0 {
-			p.insert(last, append([]byte{','}, part...))
-		} else {
-			p.insert(content.start+1, part)
+		if last == 0 {
+			last = content.start + 1 // an empty array
 		}
+		if last > content.start+1 || p.inserted(last) {
+			part = append([]byte{','}, part...)
+		}
+		p.insert(last, part)
 	default:
 		return impossible("message %d has no text to add to", a.Message)
 	}

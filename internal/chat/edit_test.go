@@ -74,6 +74,8 @@ func edits() map[string]edit {
 			chat.Edits{Append: []chat.Appended{{Message: 0, Text: "y"}}}},
 		"append to a call's output": {chat.Responses, `{"input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`, `{"input":[{"type":"function_call_output","call_id":"c","output":"xy"}]}`,
 			chat.Edits{Append: []chat.Appended{{Message: 0, Text: "y"}}}},
+		"append twice to no part": {chat.OpenAI, `{"messages":[{"role":"user","content":[ ]}]}`, `{"messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"} ]}]}`,
+			chat.Edits{Append: []chat.Appended{{Message: 0, Text: "x"}, {Message: 0, Text: "y"}}}},
 		"append to an input": {chat.Responses, `{"input":"x"}`, `{"input":"xy"}`, chat.Edits{Append: []chat.Appended{{Message: 0, Text: "y"}}}},
 		"append to an input that opens": {chat.Responses, `{"input":"x"}`, `{"input":[{"type":"message","role":"user","content":"xy"},` + responsesHidden + `]}`,
 			chat.Edits{Append: []chat.Appended{{Message: 0, Text: "y"}}, Hidden: []chat.HiddenTurn{loaded(1, "")}}},

@@ -30,6 +30,8 @@ func FuzzFilter(f *testing.F) {
 			}
 		}
 	}
+	f.Add([]byte("\ufeff"+doneLine), "", uint8(1), uint8(0))
+	f.Add([]byte("\ufeff"), "", uint8(2), uint8(0))
 	f.Fuzz(func(t *testing.T, answer []byte, contentType string, which, size uint8) {
 		p := filterProtocols[int(which)%len(filterProtocols)]
 		if got := filter(p, contentType, chat.FilterConfig{}, int(size)+1, string(answer)); got.out != string(answer) {

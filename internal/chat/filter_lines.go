@@ -108,7 +108,7 @@ func (f *Filter) takeLine(dst, raw []byte) []byte {
 	l := &f.lines
 	line := bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
 	if !l.begun {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		line = bytes.TrimPrefix(line, byteOrderMark)
 	}
 	at := skipSpace(line, 0)
 	if at == len(line) {

@@ -13,6 +13,9 @@ type document struct {
 	thinking []byte // the same of their thinking
 }
 
+// byteOrderMark may stand at the beginning of a text, and is none of it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // collect takes the next bytes of an answer that is, or may turn out, plain.
 func (f *Filter) collect(dst, p []byte) []byte {
 	f.whole = append(f.whole, p...)
@@ -37,9 +40,9 @@ func (f *Filter) collect(dst, p []byte) []byte {
 // tellMode tells from the first line how an answer comes whose content type does not say it: an object is a plain answer,
 // unless it is a line of Ollama's that says it is not the last.
 func (f *Filter) tellMode() mode {
-	line := bytes.TrimPrefix(f.whole, []byte("\xef\xbb\xbf"))
+	line := bytes.TrimPrefix(f.whole, byteOrderMark)
 	at := skipSpace(line, 0)
-	if at == len(line) {
+	if at == len(line) || bytes.HasPrefix(byteOrderMark, line) {
 		return undecided
 	}
 	if line[at] != '{' {
@@ -63,7 +66,7 @@ func (f *Filter) tellMode() mode {
 
 // closeDocument judges a plain answer that is complete.
 func (f *Filter) closeDocument() {
-	b := bytes.TrimPrefix(f.whole, []byte("\xef\xbb\xbf"))
+	b := bytes.TrimPrefix(f.whole, byteOrderMark)
 	if tooDeep(b, maxDepth) || !gjson.ValidBytes(b) || b[skipSpace(b, 0)] != '{' {
 		f.round.ended = true
 		if f.mayBeOurs(b) {

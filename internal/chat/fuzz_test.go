@@ -115,6 +115,7 @@ func FuzzEdit(f *testing.F) {
 		`{"input":"x"}`, `{"input":[{"type":"function_call","name":"a"}]}`, `{"messages":[{"role":"user","content":[]},7],"tools":[{"name":"a"}],"options":{"num_predict":7}}`} {
 		for _, p := range protocols {
 			f.Add([]byte(body), uint8(p), uint16(1), "\xed\n\"")
+			f.Add([]byte(body), uint8(p), uint16(0), "x")
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, protocol uint8, at uint16, text string) {

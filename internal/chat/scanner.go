@@ -118,7 +118,7 @@ func (s *Scanner) endLine(p []byte) {
 // takeLine reads a whole line of either kind of stream.
 func (s *Scanner) takeLine(line []byte) {
 	if s.first {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		line = bytes.TrimPrefix(line, byteOrderMark)
 	}
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if skipSpace(line, 0) == len(line) {
