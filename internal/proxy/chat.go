@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"toolbelt/catalog"
@@ -142,7 +143,7 @@ func (h *Handler) identity(r *http.Request, request *chat.Request, body []byte) 
 	return session.Identity{
 		Family:     request.Protocol.Family(),
 		Model:      request.Model,
-		Credential: credential(h.door.authorization(r)),
+		Credential: credential(slices.Concat(h.door.authorization(r), r.Header.Values(keyHeader))),
 		Agent:      session.Product(r.UserAgent()),
 		Explicit:   session.Short(r.Header.Get(sessionHeader)),
 		Previous:   session.Short(request.PreviousResponse),

@@ -168,6 +168,24 @@ func TestEditLimitIsExact(t *testing.T) {
 	}
 }
 
+// TestAnAPIKeyIsACredential: what a client of Anthropic's protocol shows to the engine tells its user apart, our own token aside.
+func TestAnAPIKeyIsACredential(t *testing.T) {
+	url, _ := recorder(t)
+	r := start(t, url, func(c *proxy.Config) { c.Token = "open" })
+	body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"a","input_schema":{"type":"object"}}]}`
+	r.post("/v1/messages", body, "X-Api-Key", "ann", "X-Toolbelt-Token", "open")
+	r.post("/v1/messages", body, "X-Api-Key", "bob", "X-Toolbelt-Token", "open")
+	r.post("/v1/messages", body, "X-Api-Key", "open")
+	seen := r.planner.seen()
+	if len(seen) != 3 {
+		t.Fatalf("%d requests were planned", len(seen))
+	}
+	ann, bob, none := seen[0].Identity.Credential, seen[1].Identity.Credential, seen[2].Identity.Credential
+	if ann == "" || ann == bob || strings.Contains(ann, "ann") || none != "" {
+		t.Errorf("credentials %q, %q and %q", ann, bob, none)
+	}
+}
+
 func TestIdentity(t *testing.T) {
 	url, _ := recorder(t)
 	r := start(t, url, func(c *proxy.Config) { c.Token = "open" })

@@ -37,13 +37,30 @@ type toolUses struct {
 	last            string // the session that was last seen to use it
 }
 
+// maxApps is how many apps are kept in memory: a client that shows another token with every request is another app each time.
+const maxApps = 4096
+
 func (m *Manager) app(id string) *app {
 	a := m.apps[id]
 	if a == nil {
+		if len(m.apps) >= maxApps {
+			m.dropApp()
+		}
 		a = &app{tools: map[string]*toolUses{}}
 		m.apps[id] = a
 	}
 	return a
+}
+
+// dropApp forgets the app that was seen longest ago. The store keeps what it has of it.
+func (m *Manager) dropApp() {
+	oldest := ""
+	for id, a := range m.apps {
+		if oldest == "" || a.seen.Before(m.apps[oldest].seen) {
+			oldest = id
+		}
+	}
+	delete(m.apps, oldest)
 }
 
 // count adds one call of each tool in the session.

@@ -105,6 +105,10 @@ func (m *Manager) findExplicit(id Identity) Found {
 	session := "x" + keys(root)[0][:15]
 	path := keys(id)
 	key := path[len(path)-1]
+	after, ok := m.findAfter(id, path[0])
+	if ok && len(id.Chain) == 0 { // results of the turn's calls
+		return after
+	}
 	h, _ := m.heads.Get(session)
 	node, ok := m.turns.get(h.key) // no turn has the key of no head, ""
 	if !ok {
@@ -113,11 +117,11 @@ func (m *Manager) findExplicit(id Identity) Found {
 		return f
 	}
 	if h.key == ref(key, session) && (id.Continues || node.state.Body == id.Body) {
-		return Found{Key: h.key, State: node.state, Same: true, Idle: m.now().Sub(node.touched)}
+		return Found{Key: h.key, State: node.state, Same: true, Idle: m.now().Sub(node.touched), Owed: after.Owed}
 	}
 	base, _ := split(h.key)
 	f := m.next(node, base, key)
-	f.State.Session, f.Key = session, ref(key, session)
+	f.State.Session, f.Key, f.Owed = session, ref(key, session), after.Owed
 	return f
 }
 

@@ -420,6 +420,53 @@ func TestARequestThatNamesAnAnswer(t *testing.T) {
 	}
 }
 
+// TestANamedSessionThatNamesAnAnswer: what the engine is owed goes with the request, whichever way the conversation was found.
+func TestANamedSessionThatNamesAnAnswer(t *testing.T) {
+	m := session.New(newClock().now)
+	id := said("find the order")
+	id.Family, id.Explicit = "responses", "mine"
+	f := turn(m, id, "a")
+	owed := []session.Owed{{ID: "c1", Name: "load_tools", Result: "ok"}}
+	m.Answered(id, f.Key, session.Answer{ID: "resp_1", Owed: owed})
+	result := said()
+	result.Family, result.Explicit, result.Previous, result.Continues = id.Family, id.Explicit, "resp_1", true
+	if got := m.Find(result); !got.Same || got.Key != f.Key || !reflect.DeepEqual(got.Owed, owed) {
+		t.Errorf("results of calls: %+v", got)
+	}
+	next := said("and cancel it")
+	next.Family, next.Explicit, next.Previous = id.Family, id.Explicit, "resp_1"
+	if got := m.Find(next); got.Same || got.State.Session != f.State.Session || got.State.Turn != 2 || !reflect.DeepEqual(got.Owed, owed) {
+		t.Errorf("another message: %+v", got)
+	}
+}
+
+// TestAppsWithoutEnd: of a client that shows another token with each request the oldest are forgotten, and of nobody else.
+func TestAppsWithoutEnd(t *testing.T) {
+	c := newClock()
+	m := session.New(c.now)
+	use := func(id session.Identity) {
+		f := turn(m, id, "a")
+		m.Observe(f.Key, []string{"a"}, nil)
+		c.pass(time.Second)
+	}
+	first, last := said("hi"), said("hi")
+	first.Credential = "first"
+	for i := range 6000 {
+		if i%1000 == 0 {
+			use(first)
+		}
+		last.Credential = fmt.Sprint(i)
+		use(last)
+	}
+	gone := last
+	gone.Credential = "7"
+	for id, want := range map[*session.Identity]int{&first: 1, &last: 1, &gone: 0} {
+		if got := m.MostUsed(id.App(), 5); len(got) != want {
+			t.Errorf("of %q is known %q", id.Credential, got)
+		}
+	}
+}
+
 // TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest: the history that a named answer stands for holds what is ours, at messages that this request may repeat.
 func TestWhatTheEngineKeepsIsNotPutIntoTheNextRequest(t *testing.T) {
 	m := session.New(newClock().now)
