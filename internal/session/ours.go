@@ -11,8 +11,9 @@ import (
 
 // Anchor is a message of the app's that something of ours stands at.
 type Anchor struct {
-	Message int          `json:"message"` // its index when it was noted; the hash decides where the app has shifted its messages
-	Hash    catalog.Hash `json:"hash"`    // chat.Message.Hash
+	Message int          `json:"message"`         // its index when it was noted; the hash decides where the app has shifted its messages
+	Hash    catalog.Hash `json:"hash"`            // chat.Message.Hash
+	Before  catalog.Hash `json:"before,omitzero"` // that of the message before it, zero for the first one: where messages have shifted, words that are said again and again are told apart by it
 }
 
 // Bridged is a tool that the model called through a bridge though nothing had told of it.
@@ -25,7 +26,8 @@ type Bridged struct {
 type Own struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	Schema      string `json:"schema"` // JSON
+	Schema      string `json:"schema"`          // JSON
+	After       string `json:"after,omitempty"` // the tool that it stands behind, "" where it is the first
 }
 
 // Note is text of ours at the end of a user or tool message: it tells the model of tools that the array does not hold, or, without Tools, what a skill

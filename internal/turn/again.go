@@ -198,22 +198,32 @@ func (p *Planner) load(d *draft, plan *Plan, l hatch.Load, late bool) (visible, 
 
 // fits reports whether the budget has room for one more tool.
 func (d *draft) fits(s session.State, name string) bool {
+	return d.holds(d.listBytes(s) + d.size(name))
+}
+
+// holds reports whether the budget has room for a list of so many bytes.
+func (d *draft) holds(bytes int) bool {
 	budget := d.budget
-	if budget.Tokens == 0 && budget.Bytes == 0 {
-		return true
-	}
-	size := d.size(name)
+	return (budget.Tokens == 0 || d.inTokens(bytes) <= budget.Tokens) && (budget.Bytes == 0 || bytes <= budget.Bytes)
+}
+
+func (d *draft) listBytes(s session.State) (bytes int) {
 	for _, v := range s.List {
-		size += d.size(v.Name)
+		bytes += d.size(v.Name)
 	}
-	return (budget.Tokens == 0 || d.inTokens(size) <= budget.Tokens) && (budget.Bytes == 0 || size <= budget.Bytes)
+	return bytes
 }
 
 // showAll makes everything visible that fits, in the client's order, and takes our tools away: the model has asked often enough.
 func (p *Planner) showAll(d *draft, s *session.State) {
+	bytes, listed := d.listBytes(*s), map[string]bool{}
+	for _, v := range s.List {
+		listed[v.Name] = true
+	}
 	for _, e := range d.request.Chat.Elements {
-		if !s.Lists(e.Key) && !d.served(e) && d.fits(*s, e.Key) {
+		if more := bytes + e.End - e.Start; !listed[e.Key] && !d.served(e) && d.holds(more) {
 			s.List = append(s.List, session.Visible{Name: e.Key, Reason: session.Hatch, Admitted: s.Turn})
+			bytes, listed[e.Key] = more, true
 		}
 	}
 	s.Own = slices.DeleteFunc(slices.Clone(s.Own), func(o session.Own) bool { return o.Name != hatch.CallTool })
@@ -232,12 +242,13 @@ func (p *Planner) likeliest(ctx context.Context, d *draft, s session.State) []st
 	}
 	slices.SortStableFunc(ids, func(a, b catalog.ID) int { return cmp.Compare(by.scores.Rank[b], by.scores.Rank[a]) })
 	var names []string
+	bytes := d.listBytes(s)
 	for _, id := range ids {
 		name := cat.Tool(id).Name
 		if len(names) == guesses {
 			break
 		}
-		if !s.Lists(name) && d.fits(s, name) {
+		if !s.Lists(name) && d.holds(bytes+d.size(name)) {
 			names = append(names, name)
 		}
 	}

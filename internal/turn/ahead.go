@@ -40,7 +40,9 @@ func (p *Plan) Begin() (Ahead, bool) {
 		n++
 	}
 	spoken := n == 0
-	n = max(n, 1)
+	if n = max(n, 1); n > len(d.request.Chat.Messages) {
+		return Ahead{}, false
+	}
 	s.Notes, s.Hidden = nil, nil
 	switch {
 	case s.HasList():

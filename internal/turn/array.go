@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +37,31 @@ func (p *Planner) arrayHash(array []byte) (name catalog.Hash) {
 	binary.LittleEndian.PutUint64(name[:], maphash.Bytes(p.seeds[1], sums))
 	binary.LittleEndian.PutUint64(name[8:], uint64(len(array)))
 	return name
+}
+
+// nameSet are the names of an array's elements. It keeps nothing of a request.
+type nameSet map[string]struct{}
+
+func (s nameSet) has(name string) bool {
+	_, ok := s[name]
+	return ok
+}
+
+// namesOf are the names in the array of the plan's request.
+func (p *Planner) namesOf(plan *Plan) nameSet {
+	if plan.draft == nil {
+		return nil
+	}
+	hash := plan.draft.hash
+	set, ok := p.names.Get(hash)
+	if !ok {
+		set = make(nameSet, len(plan.draft.request.Chat.Elements))
+		for _, e := range plan.draft.request.Chat.Elements {
+			set[strings.Clone(e.Key)] = struct{}{}
+		}
+		p.names.Add(hash, set)
+	}
+	return set
 }
 
 // elements are those of the array that have these keys, at the keys' places; of several with one key the last, and of none an empty one.

@@ -14,7 +14,7 @@ func (p *Planner) Commit(plan *Plan) {
 	if d := plan.draft; d != nil {
 		p.Sessions.Seen(d.request.Identity, p.firstTools(d))
 	}
-	p.arrays.Add(plan.key, plan.exists)
+	p.arrays.Add(plan.key, p.namesOf(plan))
 	if plan.ask.Tools != nil {
 		p.Learner.Asked(plan.key, plan.ask)
 	}
@@ -43,11 +43,8 @@ func (p *Planner) ObserveSession(id string, called []string) error {
 	if err != nil {
 		return err
 	}
-	exists, ok := p.arrays.Get(key)
-	if !ok {
-		exists = func(string) bool { return false } // of an earlier process: the list alone is known
-	}
-	p.observe(key, called, exists)
+	array, _ := p.arrays.Get(key) // of an earlier process: none, the list alone is known
+	p.observe(key, called, array.has)
 	p.Runs.Called(key, callsNamed(called))
 	return nil
 }

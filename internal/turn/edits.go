@@ -161,10 +161,14 @@ func (d *draft) broughtAt(s session.State) map[string]int {
 	return since
 }
 
-// ownPlace is where our tools stand: behind CORE, and behind what stands before it.
+// ownPlace is where our tools stand: where they were put when they were made, and before that behind CORE, and behind what stands before it.
 func ownPlace(s session.State) int {
+	array := s.Array()
+	if len(s.Own) > 0 {
+		return slices.Index(array, s.Own[0].After) + 1
+	}
 	place := 0
-	for i, name := range s.Array() {
+	for i, name := range array {
 		if slices.Contains(s.Core, name) {
 			place = i + 1
 		}
@@ -172,12 +176,19 @@ func ownPlace(s session.State) int {
 	return place
 }
 
-// locate finds a message of the app's: where it was, or, where the app has dropped or added messages, the one like it that is nearest.
+// locate finds a message of the app's: where it was, or, where the app has dropped or added messages, the one like it that is nearest and stands behind the
+// same message, or now begins the conversation.
 func (d *draft) locate(a session.Anchor) (int, bool) {
 	messages := d.request.Chat.Messages
+	is := func(at int) bool {
+		if at < 0 || at >= len(messages) || messages[at].Hash != a.Hash {
+			return false
+		}
+		return at == a.Message || at == 0 || a.Before == (catalog.Hash{}) || messages[at-1].Hash == a.Before || messages[at-1].Role == chat.RoleSystem
+	}
 	for off := range len(messages) + a.Message + 1 {
 		for _, at := range []int{a.Message - off, a.Message + off} {
-			if at >= 0 && at < len(messages) && messages[at].Hash == a.Hash {
+			if is(at) {
 				return at, true
 			}
 		}
@@ -199,7 +210,11 @@ func (d *draft) locateTurn(a session.Anchor) (int, bool) {
 
 // anchor names a message of this request.
 func (d *draft) anchor(at int) session.Anchor {
-	return session.Anchor{Message: at, Hash: d.request.Chat.Messages[at].Hash}
+	a := session.Anchor{Message: at, Hash: d.request.Chat.Messages[at].Hash}
+	if at > 0 {
+		a.Before = d.request.Chat.Messages[at-1].Hash
+	}
+	return a
 }
 
 // end names the last message of this request; the zero Anchor, which is found nowhere, where it has none.

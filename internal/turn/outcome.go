@@ -42,7 +42,7 @@ func (p *Planner) finish(d *draft) *Plan {
 	plan.state.Embedder = o.embedder
 	plan.state.List = d.list(plan, array, late, reasons)
 	plan.state.Called = nil
-	if fresh {
+	if fresh || p.wanting(d, plan.state) {
 		plan.state.Own = p.own(d, plan.state)
 	}
 	if news := d.unannounced(late); len(news) > 0 {

@@ -76,14 +76,18 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
-	serial *atomic.Uint64                             // of the newest plan
-	under  string                                     // names the policy
-	seeds  [2]maphash.Seed                            // of tools arrays' hashes
-	arrays *lru.Cache[string, func(name string) bool] // by turn: which names its array had, for outcomes that are told later
+	serial *atomic.Uint64                    // of the newest plan
+	under  string                            // names the policy
+	seeds  [2]maphash.Seed                   // of tools arrays' hashes
+	arrays *lru.Cache[string, nameSet]       // by turn: which names its array had, for outcomes that are told later
+	names  *lru.Cache[catalog.Hash, nameSet] // the same by the array's hash: the turns of a conversation share one
 }
 
 // maxOutcomes is how many turns' outcomes can be told apart from calls of tools that the turn did not have.
 const maxOutcomes = 256
+
+// maxArrays is how many arrays' names are kept for turns to come.
+const maxArrays = 32
 
 // NewPlanner returns a planner.
 func NewPlanner(policy Policy, parts Parts) *Planner {
@@ -99,8 +103,9 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	if parts.Prefix == nil {
 		parts.Prefix = noPrefix{}
 	}
-	arrays, _ := lru.New[string, func(string) bool](maxOutcomes) // fails for sizes below 1 only
-	return &Planner{Parts: parts, policy: policy, serial: new(atomic.Uint64), under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays}
+	arrays, _ := lru.New[string, nameSet](maxOutcomes) // fails for sizes below 1 only
+	names, _ := lru.New[catalog.Hash, nameSet](maxArrays)
+	return &Planner{Parts: parts, policy: policy, serial: new(atomic.Uint64), under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays, names: names}
 }
 
 // Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
@@ -162,6 +167,7 @@ func (p *Planner) draft(r Request) *draft {
 	case !d.anchored():
 		*s = s.Forget()
 	}
+	d.found.State = d.yielding(d.found.State)
 	d.search = r.Chat.ToolSearch != "" && r.Answers && p.policy.LoadTools && !d.has(hatch.ToolSearch)
 	d.budget = p.room(d)
 	return d

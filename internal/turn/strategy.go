@@ -139,16 +139,37 @@ func (p *Planner) own(d *draft, s session.State) []session.Own {
 	menu := hatch.MenuInput{
 		Tools: cat, Groups: d.snapshot.Bundles.List(cat), Core: s.Core,
 		Search: d.search || p.policy.ToolSearch > 0 && cat.Len() > p.policy.ToolSearch,
-		Bridge: kvcache.Strategy(s.Strategy) == kvcache.Late,
+		Bridge: kvcache.Strategy(s.Strategy) == kvcache.Late || s.HasOwn(hatch.CallTool),
+	}
+	after := ""
+	if place := ownPlace(session.State{List: s.List, Core: s.Core}); place > 0 {
+		after = s.Array()[place-1]
 	}
 	var own []session.Own
 	for _, def := range hatch.Definitions(menu) {
 		if def.Name != hatch.CallTool && !p.policy.LoadTools || d.has(def.Name) {
 			continue
 		}
-		own = append(own, session.Own{Name: def.Name, Description: def.Description, Schema: string(def.Schema)})
+		own = append(own, session.Own{Name: def.Name, Description: def.Description, Schema: string(def.Schema), After: after})
 	}
 	return own
+}
+
+// yielding returns s without the tools of ours whose names the app has taken for its own since, and then without all that was said of ours.
+func (d *draft) yielding(s session.State) session.State {
+	taken := func(o session.Own) bool { return d.has(o.Name) }
+	if !slices.ContainsFunc(s.Own, taken) {
+		return s
+	}
+	s = s.Forget()
+	s.Own = slices.DeleteFunc(slices.Clone(s.Own), taken)
+	return s
+}
+
+// wanting reports whether a list that hides tools leaves the model nothing to ask for them by: the array hid none when the list was made, or
+// an answer took our tools away when the model had asked often enough.
+func (p *Planner) wanting(d *draft, s session.State) bool {
+	return p.policy.LoadTools && len(s.List) < len(d.request.Chat.Elements) && !s.HasOwn(hatch.LoadTools) && !d.has(hatch.LoadTools)
 }
 
 // has reports whether the request's array has an element of this key.
