@@ -39,6 +39,10 @@ func lostPrefix(set setting, before, now step, unsaid []string) string {
 	if before.untouched || now.untouched || set.strategy == kvcache.Late && now.choice.forces() {
 		return ""
 	}
+	asks := func(name string) bool { return isOurs([]string{name}) }
+	if !slices.ContainsFunc(before.request.Tools, asks) && slices.ContainsFunc(now.request.Tools, asks) {
+		return "" // an answer has shown everything, or the app has more tools: something is hidden again, and can be asked for
+	}
 	if now.restart == "kept" && set.strategy == kvcache.Append && !now.last && len(gone(before.request.Tools, now.request.Tools)) == 0 {
 		headBefore, _ := inTwo(before.request.Prompt)
 		if head, _ := inTwo(now.request.Prompt); !strings.HasPrefix(head, headBefore) {
