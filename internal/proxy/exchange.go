@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"toolbelt/internal/chat"
+	"toolbelt/internal/session"
 	"toolbelt/internal/turn"
 )
 
@@ -143,6 +145,9 @@ func writtenPath(in *http.Request) string {
 // answer looks at the engine's answer before it goes to the client. It changes nothing of it.
 func (x *exchange) answer(res *http.Response) error {
 	x.commit() // it was written, or there would be no answer; the trace may be told a moment later
+	if x.edited && x.plan != nil && faults(res.StatusCode) && x.straight(res) {
+		return x.answer(res)
+	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return nil
 	}
@@ -166,6 +171,50 @@ func (x *exchange) answer(res *http.Response) error {
 	}
 	res.Body = s
 	return nil
+}
+
+// faults reports whether an engine answers so where it cannot do with what a request holds. Templates that do not know a role, or an order of roles, are 500 to some.
+func faults(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity || status == http.StatusInternalServerError
+}
+
+// straight sends the client's own request where the engine has refused what we made of it, and puts that answer in the place of res: it is
+// what the engine alone would have said. false: it gave none.
+func (x *exchange) straight(res *http.Response) bool {
+	own, err := x.h.again(res.Request, x.original, func() { x.h.passed(nil, session.Identity{}) })
+	if err != nil {
+		return false
+	}
+	x.logError(res)
+	res.Body.Close()
+	foreign := own.StatusCode < http.StatusBadRequest
+	if foreign {
+		x.h.log.Warn("the engine refused a chat as we sent it, and took the client's own", "status", res.StatusCode, "path", res.Request.URL.Path, "engine", x.h.upstream.Host)
+	}
+	*res = *own
+	x.observeRefusal(turn.Outcome{Refused: true, Foreign: foreign})
+	x.plan, x.edited = nil, false
+	return true
+}
+
+// again sends a request once more, with another body. wrote is called once when the engine has it.
+func (h *Handler) again(first *http.Request, body []byte, wrote func()) (*http.Response, error) {
+	var once sync.Once
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			once.Do(wrote)
+		}
+	}}
+	out := first.Clone(httptrace.WithClientTrace(first.Context(), trace))
+	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.Body, _ = out.GetBody()
+	res, err := h.transport.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	once.Do(wrote) // an engine may answer before it has all of the request
+	return res, nil
 }
 
 // maxWhole is the largest answer of a known length that is looked through as a whole.
@@ -210,11 +259,14 @@ func (x *exchange) ended(o turn.Outcome) {
 
 // refused tells the planner that the engine has not taken the request.
 func (x *exchange) refused() {
-	if x.plan == nil || !x.written.Load() {
-		return
+	if x.plan != nil && x.written.Load() {
+		x.observeRefusal(turn.Outcome{Refused: true})
 	}
+}
+
+func (x *exchange) observeRefusal(o turn.Outcome) {
 	defer x.h.survive("noting that a chat was refused")
-	x.h.planner.Observe(x.plan, turn.Outcome{Refused: true})
+	x.h.planner.Observe(x.plan, o)
 }
 
 // fail answers where the engine did not.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync"
@@ -246,7 +245,7 @@ func (r *rounds) endRound() {
 	r.outcome.Usage = chat.Usage{} // the planner was told
 	r.asked++
 	r.x.h.counters.hidden.Add(1)
-	res, err := r.ask(next)
+	res, err := r.askPlainly(next)
 	switch {
 	case err != nil:
 		r.outcome.Unread = true
@@ -378,33 +377,32 @@ func onlyHeld(v chat.Verdict) bool { return len(v.Held) > 0 && len(v.Passed) == 
 // ask sends the next round's request, which is the first's but for the body. Its plan holds from when the engine has the request: a client that
 // loses patience before the first token, and asks again, finds what the model has loaded.
 func (r *rounds) ask(body []byte) (*http.Response, error) {
-	first := r.res.Request
-	plan, own, once := r.x.plan, r.own, sync.Once{}
-	commit := func() {
-		once.Do(func() {
-			defer r.x.h.survive("keeping the plan")
-			if own {
-				r.x.h.passed(nil, session.Identity{})
-				return
-			}
-			r.x.h.planner.Commit(plan)
-		})
-	}
-	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
-		if info.Err == nil {
-			commit()
+	plan, own := r.x.plan, r.own
+	return r.x.h.again(r.res.Request, body, func() {
+		defer r.x.h.survive("keeping the plan")
+		if own {
+			r.x.h.passed(nil, session.Identity{})
+			return
 		}
-	}}
-	out := first.Clone(httptrace.WithClientTrace(first.Context(), trace))
-	out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
-	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	out.Body, _ = out.GetBody()
-	res, err := r.x.h.transport.RoundTrip(out)
-	if err != nil {
-		return nil, err
+		r.x.h.planner.Commit(plan)
+	})
+}
+
+// askPlainly is ask, and asks with the client's own request where the engine refuses the round's.
+func (r *rounds) askPlainly(body []byte) (*http.Response, error) {
+	res, err := r.ask(body)
+	if err != nil || r.own || !faults(res.StatusCode) {
+		return res, err
 	}
-	commit() // an engine may answer before it has all of the request
-	return res, nil
+	r.own = true
+	own, err := r.ask(r.x.original)
+	if err != nil {
+		return res, nil
+	}
+	res.Body.Close()
+	r.outcome.Unread, r.outcome.Foreign = true, own.StatusCode < http.StatusBadRequest
+	r.x.h.log.Warn("the engine refused what a call of ours was answered with; the client's own request was sent instead", "status", res.StatusCode, "engine", r.x.h.upstream.Host)
+	return own, nil
 }
 
 // note keeps what a round told.

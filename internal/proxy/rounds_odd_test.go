@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -125,6 +126,75 @@ func TestOddAnswersToALaterRound(t *testing.T) {
 	}
 }
 
+// TestARoundThatIsRefusedIsTheClientsOwn: an engine that cannot do with the answer to a call of ours gets the client's own request, once.
+func TestARoundThatIsRefusedIsTheClientsOwn(t *testing.T) {
+	const path = "/v1/chat/completions"
+	asks := `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"h","type":"function","function":{"name":"load_tools","arguments":"{\"name\":\"x\"}"}}]},"finish_reason":"tool_calls"}]}`
+	fine := `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hello."},"finish_reason":"stop"}]}`
+	for _, c := range []struct {
+		name     string
+		answers  []string
+		status   int
+		asked    int
+		contains string
+	}{
+		{"a template that knows no results", []string{asks, `400 {"error":{"message":"role tool is not supported"}}`, fine}, 200, 3, "Hello."},
+		{"one that fails", []string{asks, `500 {"error":{"message":"Jinja"}}`, fine}, 200, 3, "Hello."},
+		{"nothing of the client's either", []string{asks, `400 {"error":{"message":"one"}}`, `400 {"error":{"message":"two"}}`}, 400, 3, "two"},
+		{"one that calls ours again", []string{asks, `400 {"error":{"message":"one"}}`, asks}, 200, 3, "load_tools"},
+		{"too much to do", []string{asks, `429 {"error":{"message":"one"}}`, fine}, 429, 2, "one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{kind: "application/json", answers: c.answers}
+			r := inRounds(t, s)
+			body := chatBodyOf(path, false)
+			status, got := r.post(path, body)
+			if status != c.status || !strings.Contains(got, c.contains) || len(s.asked()) != c.asked {
+				t.Errorf("asked %d times; status %d, %s", len(s.asked()), status, got)
+			}
+			if c.asked == 3 && s.asked()[2] != body {
+				t.Errorf("at last the engine was asked\n%s\nand not\n%s", s.asked()[2], body)
+			}
+			take(t, r.planner.observed, "the observation")
+		})
+	}
+}
+
+// TestAnEditedRequestThatIsRefusedIsTheClientsOwn: what the engine says of that is what it would have said alone.
+func TestAnEditedRequestThatIsRefusedIsTheClientsOwn(t *testing.T) {
+	const path = "/v1/chat/completions"
+	body := chatBody(toolsJSON(5))
+	for _, c := range []struct {
+		name    string
+		answers []string
+		status  int
+		asked   int
+		want    string
+	}{
+		{"refused for what is ours", []string{`400 {"error":"no such role"}`, "data: [DONE]\n\n"}, 200, 2, "data: [DONE]\n\n"},
+		{"refused for what is the client's", []string{`422 {"error":"one"}`, `422 {"error":"two"}`}, 422, 2, `{"error":"two"}`},
+		{"too many", []string{`429 {"error":"one"}`}, 429, 1, `{"error":"one"}`},
+		{"no such model", []string{`404 {"error":"one"}`}, 404, 1, `{"error":"one"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &scripted{kind: "text/event-stream", answers: c.answers}
+			engine := httptest.NewServer(s)
+			defer engine.Close()
+			r := start(t, engine.URL, nil)
+			status, got := r.post(path, body)
+			if status != c.status || got != c.want || len(s.asked()) != c.asked {
+				t.Errorf("asked %d times; status %d, %q", len(s.asked()), status, got)
+			}
+			if first := s.asked()[0]; first == body || c.asked == 2 && s.asked()[1] != body {
+				t.Errorf("the engine was asked %q", s.asked())
+			}
+			if r.planner.refused.Load() != 1 {
+				t.Errorf("%d refusals were observed", r.planner.refused.Load())
+			}
+		})
+	}
+}
+
 // TestTheEnginesErrorOfALaterRoundKeepsItsWords: in the protocol's own form, with the kind that the engine gave it.
 func TestTheEnginesErrorOfALaterRoundKeepsItsWords(t *testing.T) {
 	firsts := map[string]string{}
@@ -142,10 +212,10 @@ func TestTheEnginesErrorOfALaterRoundKeepsItsWords(t *testing.T) {
 		{"no words", "/api/chat", ndjson, `500 {"error":{"code":7}}`, `{"error":"the engine answered 500 Internal Server Error: {\"error\":{\"code\":7}}"}` + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &scripted{kind: c.kind, answers: []string{firsts[c.path], c.second}}
+			s := &scripted{kind: c.kind, answers: []string{firsts[c.path], c.second, c.second}}
 			r := inRounds(t, s)
 			status, got := r.post(c.path, chatBodyOf(c.path, true))
-			if status != 200 || !strings.HasSuffix(got, c.want) || len(s.asked()) != 2 {
+			if status != 200 || !strings.HasSuffix(got, c.want) || len(s.asked()) > 3 {
 				t.Errorf("asked %d times, status %d, the client got\n%s\nwant at its end\n%s", len(s.asked()), status, got, c.want)
 			}
 			if log := r.log.String(); strings.Contains(log, "boom") || !strings.Contains(log, "the engine answered ") {

@@ -237,6 +237,9 @@ func (m *Manager) Replied(key, signature string) {
 // Joined notes that the words of a turn's newest hidden turn are followed by a break of ours in the app's answer.
 func (m *Manager) Joined(key string) { m.amend(key, State.Joined) }
 
+// Plainly notes that the engine refused this turn's request for what is ours in it.
+func (m *Manager) Plainly(key string) { m.amend(key, State.Plainly) }
+
 // Load notes tools that the model asked for on a turn beside calls of the app's: they are visible from the next request on.
 func (m *Manager) Load(key string, names []string) {
 	m.mu.Lock()

@@ -104,6 +104,13 @@ func (s State) Joined() State {
 	return s
 }
 
+// Plainly returns s without anything of ours in its requests, from now on.
+func (s State) Plainly() State {
+	s = s.Forget()
+	s.Own, s.Plain = nil, true
+	return s
+}
+
 // Forget returns s without what stands in its requests that is ours, notes included: the tools that those brought are in the array from now on.
 func (s State) Forget() State {
 	s.Notes, s.Hidden = nil, nil

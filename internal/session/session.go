@@ -76,6 +76,7 @@ type State struct {
 	Own      []Own    `json:"own,omitempty"`      // tools of ours in the array, behind CORE
 	Notes    []Note   `json:"notes,omitempty"`    // in the order made
 	Hidden   []Hidden `json:"-"`                  // likewise; kept in memory alone, since they hold the model's words
+	Plain    bool     `json:"plain,omitempty"`    // the engine has refused a request for what was ours in it: nothing is put into this conversation's any more
 
 	// Answers are those of this turn that later requests may name, the newest last, at most maxAnswers.
 	Answers []Answer `json:"answers,omitempty"`

@@ -36,7 +36,8 @@ type Outcome struct {
 	Joined  bool // the last round's words have chat.Break before them in the client's answer
 	Silent  bool // what was said is not known, only what was called
 	Refused bool // the engine did not take the request: there is no answer
-	Unread  bool // it did not take the last round's: the answer ends there
+	Unread  bool // it did not take the last round's: the answer ends there, or is to the client's own request
+	Foreign bool // it did not take what the plan made of a request, and took the client's own
 }
 
 // guesses is how many hidden tools are shown to a model that called something which its engine dropped.
@@ -259,6 +260,9 @@ func (p *Planner) likeliest(ctx context.Context, d *draft, s session.State) []st
 // hatch, and visible from the next request on; so is one whose call the engine took for text, and one that was asked for beside real calls.
 func (p *Planner) Observe(plan *Plan, o Outcome) {
 	p.answered(plan, o, false)
+	if o.Foreign {
+		p.Sessions.Plainly(plan.key)
+	}
 	if o.Refused {
 		return
 	}

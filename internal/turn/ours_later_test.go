@@ -162,3 +162,29 @@ func TestTurnsKeepNoArrays(t *testing.T) {
 	}
 	runtime.KeepAlive(h)
 }
+
+// TestAnEngineThatRefusesWhatIsOurs sees nothing more of it in this conversation: neither what was asked for nor tools to ask by.
+func TestAnEngineThatRefusesWhatIsOurs(t *testing.T) {
+	for name, policy := range map[string]func(*turn.Policy){"append": nil, "late": late} {
+		for _, refused := range []bool{false, true} {
+			h := newHarness(t, setup{policy: policy})
+			messages := []message{user("send an email to Ann that I am late")}
+			p := h.again(h.proxied(body(t, demoTools(t), "", messages...)), held("load_tools", `{"name":"generate_image"}`))
+			o := calls()
+			o.Text, o.Usage.Done, o.Unread, o.Foreign, o.Refused = "Done.", true, true, true, refused
+			h.planner.Observe(p, o)
+			for range 2 {
+				messages = append(messages, answer("Done."), user("draw a cat"))
+				p = h.proxied(body(t, demoTools(t), "", messages...))
+				h.ended(p, "Done.")
+				said := gjson.GetBytes(p.Body, "messages").Raw
+				if len(p.Own) > 0 || strings.Contains(array(p), "load_tools") || strings.Contains(said, `"tool`) || len(gjson.Parse(said).Array()) != len(messages) {
+					t.Errorf("%s: ours are %q, the messages %s", name, p.Own, said)
+				}
+				if n := len(sent(t, p)); n == 0 || n >= len(demoTools(t)) || !slices.Contains(sent(t, p), "generate_image") {
+					t.Errorf("%s: the array is %q", name, sent(t, p))
+				}
+			}
+		}
+	}
+}

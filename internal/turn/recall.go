@@ -96,7 +96,7 @@ func contradicted(r skills.Recalled, matches []selector.Match, cat *catalog.Cata
 // offer puts what skills say of the job at the end of the newest message, where that is the user's: nothing that the engine has read changes. It
 // stays there in later requests, and what stands in the conversation already is not said again. Skills whose tools only fill what is free say nothing.
 func (p *Planner) offer(d *draft, s *session.State) {
-	if !p.policy.SkillBody {
+	if !p.policy.SkillBody || s.Plain {
 		return
 	}
 	text, at := skills.Offer(d.chosen.brought.firm), d.newest()

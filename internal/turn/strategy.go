@@ -132,7 +132,7 @@ func (d *draft) newest() int {
 
 // own are the tools of ours that stand in a new list's array; none where nothing is hidden.
 func (p *Planner) own(d *draft, s session.State) []session.Own {
-	if !d.request.Answers || len(s.List) >= len(d.request.Chat.Elements) {
+	if !d.request.Answers || s.Plain || len(s.List) >= len(d.request.Chat.Elements) {
 		return nil
 	}
 	cat := d.snapshot.Catalog()
@@ -169,7 +169,7 @@ func (d *draft) yielding(s session.State) session.State {
 // wanting reports whether a list that hides tools leaves the model nothing to ask for them by: the array hid none when the list was made, or
 // an answer took our tools away when the model had asked often enough.
 func (p *Planner) wanting(d *draft, s session.State) bool {
-	return p.policy.LoadTools && len(s.List) < len(d.request.Chat.Elements) && !s.HasOwn(hatch.LoadTools) && !d.has(hatch.LoadTools)
+	return p.policy.LoadTools && !s.Plain && len(s.List) < len(d.request.Chat.Elements) && !s.HasOwn(hatch.LoadTools) && !d.has(hatch.LoadTools)
 }
 
 // has reports whether the request's array has an element of this key.
