@@ -58,7 +58,7 @@ func (e Element) Selectable() bool { return e.Key == "" || e.Key[0] != 0 }
 // Role is who speaks in a message.
 type Role uint8
 
-// The roles. A user message of Anthropic's that holds nothing but results of tools is RoleTool.
+// The roles. A user message of Anthropic's that holds nothing but results of tools is RoleTool, asides of the app's beside them or not.
 const (
 	RoleOther Role = iota
 	RoleSystem

@@ -18,8 +18,12 @@ func (p *patch) append(body []byte, r *Request, a Appended) error {
 	if r.Protocol == Responses {
 		kind = "input_text"
 	}
-	if r.Protocol == Anthropic && m.Role == RoleTool && len(f.blocks) > 0 {
-		content = f.blocks[len(f.blocks)-1].content
+	if r.Protocol == Anthropic && m.Role == RoleTool {
+		for _, b := range f.blocks {
+			if b.kind == blockResult {
+				content = b.content // the last one's
+			}
+		}
 	}
 	switch {
 	case content.isString(body):

@@ -1,5 +1,11 @@
 package chat
 
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
 // fields are the members of a message that are read, in the shape of any protocol.
 type fields struct {
 	isObject bool
@@ -34,6 +40,7 @@ const (
 	blockText
 	blockCall
 	blockResult
+	blockAside // a text of the app's
 )
 
 // readFields reads the message that begins at body[at] in one pass over its members, and returns the index after it. What is no object
@@ -122,26 +129,29 @@ func (f *fields) readItem(body []byte, kind, callID, output, arguments, input sp
 	f.toolCalls, f.call = span{}, span{}
 }
 
-// readBlocks reads Anthropic's content where it is an array, and makes a user message of nothing but results a tool's.
+// readBlocks reads Anthropic's content where it is an array, and makes a user message of nothing but results, and asides of the app's, a tool's.
 func (f *fields) readBlocks(body []byte) {
 	f.toolCalls, f.call = span{}, span{}
 	if !f.content.isArray(body) {
 		return
 	}
 	f.blocks = []block{}
-	results := 0
+	results, asides := 0, 0
 	eachElement(body, f.content.start, func(one span) bool {
 		if f.tooMany = len(f.blocks) == maxElements; f.tooMany {
 			return false
 		}
 		b := readBlock(body, one)
-		if b.kind == blockResult {
+		switch b.kind {
+		case blockResult:
 			results++
+		case blockAside:
+			asides++
 		}
 		f.blocks = append(f.blocks, b)
 		return true
 	})
-	if f.role == RoleUser && results > 0 && results == len(f.blocks) {
+	if f.role == RoleUser && results > 0 && results+asides == len(f.blocks) {
 		f.role = RoleTool
 	}
 }
@@ -176,6 +186,9 @@ func readBlock(body []byte, one span) block {
 	switch {
 	case kind.is(body, "text"):
 		b.kind, b.content = blockText, text
+		if isAside(body, text) {
+			b.kind = blockAside
+		}
 	case kind.is(body, "tool_use"):
 		b.kind = blockCall
 	case kind.is(body, "tool_result"):
@@ -183,6 +196,20 @@ func readBlock(body []byte, one span) block {
 		b.failed = !failed.isAbsent(body) && body[failed.start] == 't'
 	}
 	return b
+}
+
+// isAside reports whether a text is a note that an app puts beside what its user said or a tool gave back, for the model alone: one tag around it all, as in
+// <system-reminder>…</system-reminder>.
+func isAside(body []byte, text span) bool {
+	if !text.isString(body) || text.end-text.start < 2 || !strings.ContainsRune("<\\ ", rune(body[text.start+1])) {
+		return false
+	}
+	said := bytes.TrimSpace(unquote(text.of(body)))
+	open, _, ok := bytes.Cut(said, []byte(">"))
+	if !ok || len(open) < 2 || open[0] != '<' || bytes.ContainsAny(open, " /\"'") {
+		return false
+	}
+	return bytes.HasSuffix(said, slices.Concat([]byte("</"), open[1:], []byte(">")))
 }
 
 // calls returns where the message's calls stand, in order: a legacy function_call, then the elements of tool_calls. It may set tooMany.

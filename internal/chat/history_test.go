@@ -116,6 +116,12 @@ func TestMessagesOfEachProtocol(t *testing.T) {
 			want{[]chat.Role{user, model, tool}, [][]chat.HistoryCall{nil, {{ID: "t1", Name: "a"}, {ID: "t2", Name: "b"}}, nil}, []string{"u"}, []string{"b", "a"}, []string{"b"}, true}},
 		"anthropic, results and a text": {chat.Anthropic, `{"messages":[{"role":"user","content":"u"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"error"},{"type":"text","text":"go"},{"type":"text","text":"on"}]}]}`,
 			want{[]chat.Role{user, model, user}, [][]chat.HistoryCall{nil, {{ID: "t1", Name: "a"}}, nil}, []string{"u", "go\non"}, []string{"a"}, nil, false}},
+		"anthropic, asides": {chat.Anthropic, `{"messages":[{"role":"user","content":[{"type":"text","text":"<system-reminder>\nBe <b>brief</b>.\n</system-reminder>"},{"type":"text","text":"u"}]},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a"}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"error"},{"type":"text","text":" \u003cnote>x</note>"}]}]}`,
+			want{[]chat.Role{user, model, tool}, [][]chat.HistoryCall{nil, {{ID: "t1", Name: "a"}}, nil}, []string{"u"}, []string{"a"}, []string{"a"}, true}},
+		"anthropic, no asides": {chat.Anthropic, `{"messages":[{"role":"user","content":[{"type":"text","text":"<br>x<br>"},{"type":"text","text":"<a>x</b>"},{"type":"text","text":"< a>x</ a>"},{"type":"text","text":"<"},{"type":"text"},{"type":"text","text":7}]},` +
+			`{"role":"user","content":[{"type":"text","text":"<a>x</a>"}]}]}`,
+			want{[]chat.Role{user, user}, [][]chat.HistoryCall{nil, nil}, []string{"<br>x<br>\n<a>x</b>\n< a>x</ a>\n<", "<a>x</a>"}, nil, nil, false}},
 		"anthropic, nothing": {chat.Anthropic, `{"messages":[{"role":"user","content":[]}]}`, want{[]chat.Role{user}, [][]chat.HistoryCall{nil}, []string{""}, nil, nil, false}},
 	} {
 		r := decode(t, test.protocol, test.body)

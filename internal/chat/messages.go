@@ -193,9 +193,12 @@ func oneLine(text []byte) []byte {
 	return bytes.ReplaceAll(text[:min(len(text), failedHead)], []byte("\n"), []byte(" "))
 }
 
-// saidByUser returns a user message's text, without what tools gave back in it.
+// saidByUser returns a user message's text, without what tools gave back in it and without asides of the app's, unless it is nothing else.
 func (h *history) saidByUser(f *fields, text []byte) string {
-	if !slices.ContainsFunc(f.blocks, func(b block) bool { return b.kind == blockResult }) {
+	is := func(kind blockKind) bool {
+		return slices.ContainsFunc(f.blocks, func(b block) bool { return b.kind == kind })
+	}
+	if !is(blockResult) && !(is(blockAside) && is(blockText)) {
 		return string(text)
 	}
 	var said []byte
