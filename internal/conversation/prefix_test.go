@@ -52,13 +52,14 @@ func lostPrefix(set setting, before, now step, unsaid []string) string {
 	if now.fresh || set.strategy == kvcache.Rebuild && now.newTurn {
 		return ""
 	}
-	if set.strategy == kvcache.Late && !now.last {
+	frozen := set.strategy == kvcache.Late && slices.Contains(now.request.Tools, callTool) // not where the engine has refused what is ours: there new tools are appended
+	if frozen && !now.last {
 		if a, b := gjson.GetBytes(before.request.Body, "tools").Raw, gjson.GetBytes(now.request.Body, "tools").Raw; a != b {
 			return fmt.Sprintf("the array changed from %q to %q", before.request.Tools, now.request.Tools)
 		}
 	}
 	if left := gone(before.request.Tools, now.request.Tools); len(left) > 0 && !now.last {
-		if set.strategy == kvcache.Late || slices.Contains(left, loadTools) {
+		if frozen || slices.Contains(left, loadTools) {
 			return fmt.Sprintf("%q left the array", left)
 		}
 		return "" // evicted

@@ -29,6 +29,7 @@ type talk struct {
 	points  []point  // answers that the engine can go on from
 	texts   []string // what the model said before calls of the daemon's tools
 	unsaid  []string // of them in answers that failed: the app has not kept them
+	refused bool     // an edited request, so that nothing of ours is put into the messages any more
 	before  *step    // the newest request to the engine
 	now     step     // what is true of all rounds of the request that is under way
 	changed bool     // the history was edited
@@ -248,6 +249,7 @@ func (k *talk) check(theirs sentBy, stream bool, v *view, reply reply, rounds []
 		return wrong
 	}
 	for i, one := range rounds {
+		k.refused = k.refused || faulty(one) && !bytes.Equal(one.sent(), theirs.body)
 		now := k.now
 		now.said, now.fresh, now.newTurn, now.restart = one, k.fresh, k.newTurn && i == 0, k.restart
 		now.kept, now.last = k.kept && i == 0 || i > 0, i >= 4
@@ -303,7 +305,7 @@ func (k *talk) checkRound(theirs sentBy, now step) string {
 			return wrong
 		}
 	}
-	for _, wrong := range []string{unanswered(now.request.Messages), unknown(now.request, k.rig.archive != nil && (k.restarts || now.untouched)), now.choice.unheeded(now.request)} {
+	for _, wrong := range []string{unanswered(now.request.Messages), unknown(now.request, k.rig.archive != nil && (k.restarts || k.refused || now.untouched)), now.choice.unheeded(now.request)} {
 		if wrong != "" {
 			return wrong
 		}

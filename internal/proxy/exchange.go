@@ -187,12 +187,12 @@ func (x *exchange) straight(res *http.Response) bool {
 	}
 	x.logError(res)
 	res.Body.Close()
-	foreign := own.StatusCode < http.StatusBadRequest
-	if foreign {
+	taken := own.StatusCode < http.StatusBadRequest
+	if taken {
 		x.h.log.Warn("the engine refused a chat as we sent it, and took the client's own", "status", res.StatusCode, "path", res.Request.URL.Path, "engine", x.h.upstream.Host)
 	}
+	x.observeRefusal(turn.Outcome{Refused: true, Foreign: taken && (res.StatusCode != http.StatusInternalServerError || x.plan.Speaks())}) // an engine may fail for once
 	*res = *own
-	x.observeRefusal(turn.Outcome{Refused: true, Foreign: foreign})
 	x.plan, x.edited = nil, false
 	return true
 }
@@ -266,6 +266,7 @@ func (x *exchange) refused() {
 
 func (x *exchange) observeRefusal(o turn.Outcome) {
 	defer x.h.survive("noting that a chat was refused")
+	x.committed.Do(func() {}) // the planner knows of the request when it hears of its end
 	x.h.planner.Observe(x.plan, o)
 }
 

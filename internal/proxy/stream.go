@@ -36,6 +36,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if n > 0 && s.scanner != nil {
 		s.scan(p[:n])
+		if s.scanner != nil && s.scanner.Usage().Done { // the client's next request may follow on these bytes at once
+			s.end()
+		}
 	}
 	if err != nil {
 		if err != io.EOF && !gone(s.ctx) {

@@ -107,6 +107,9 @@ func (p *Plan) Threshold() float64 { return p.threshold }
 // MaxTools is the cap that the plan was made with.
 func (p *Plan) MaxTools() int { return p.maxTools }
 
+// Speaks reports whether messages of ours, or words in the app's, are in the plan's body.
+func (p *Plan) Speaks() bool { return len(p.state.Hidden)+len(p.state.Notes) > 0 }
+
 // Filter is what the answer to the plan's request passes through: calls of our own tools do not reach the client.
 func (p *Plan) Filter() chat.FilterConfig {
 	held := map[string]bool{}
