@@ -31,8 +31,8 @@ began with; --app takes its id, the beginning of the id, or that product.
 
 The daemon counts for 90 days, at most 50,000 turns, in its database: numbers, and names of models and of tools called, nothing that
 anybody said. TOOLBELT_LEARN=off keeps the numbers without the tools' names, TOOLBELT_MEMORY=off keeps nothing. Tokens of tools are
-estimated from their bytes, tokens saved from what the engine said that it read, and time from the pace at which it did. A daemon may
-run while this reads its database.`,
+estimated from their bytes, tokens saved from what the engine said that it read, and time from the pace at which it did, and from how much
+slower it reads what stands late in a prompt where prompts of different lengths tell that. A daemon may run while this reads its database.`,
 		Example: `  toolbelt report
   toolbelt report --since 24h
   toolbelt report --since 4w --app open-webui --json

@@ -99,7 +99,7 @@ func TestReportInJSON(t *testing.T) {
 		t.Fatalf("got %+v", d)
 	}
 	m := d.Modes[0]
-	if m.Recall.Share == nil || math.Abs(*m.Recall.Share-80./84) > 1e-9 || m.Saving.Tokens == nil || *m.Saving.Tokens != 160000 || m.Saving.Seconds == nil || *m.Saving.Seconds != 1806.5 {
+	if m.Recall.Share == nil || math.Abs(*m.Recall.Share-80./84) > 1e-9 || m.Saving.Tokens == nil || *m.Saving.Tokens != 160000 || m.Saving.Seconds == nil || *m.Saving.Seconds != 1600 {
 		t.Errorf("got %+v", m)
 	}
 	var only reportDocument

@@ -137,21 +137,39 @@ func TestSavings(t *testing.T) {
 	}
 }
 
-// TestTimeFollowsThePace has times by hand: a token costs the more the more stand before it, so the beginning of a prompt is read faster than all of it.
+// TestTimeFollowsThePace: how much longer later tokens of a prompt take is learned from prompts of different lengths; from those of one length each token counts the same.
 func TestTimeFollowsThePace(t *testing.T) {
-	for _, c := range []struct {
-		read read
-		took time.Duration
-		want float64 // seconds
+	constant := func(tokens int) time.Duration { return time.Duration(tokens) * 10 * time.Millisecond }
+	doubling := func(tokens int) time.Duration { // at 2,048 tokens
+		return time.Duration(float64(tokens)*(1+float64(tokens)/4096)*10) * time.Millisecond
+	}
+	various, alike := []int{1300, 1600, 2000, 2600, 3300}, []int{1290, 1300, 1310}
+	for name, c := range map[string]struct {
+		prompts []int
+		took    func(int) time.Duration
+		saved   func(prompt, more int) time.Duration // of more tools before it, each turn's
 	}{
-		{read{mode: telemetry.Shadow, session: "s", number: 1, prompt: 5100, evaluated: 5100}, 51 * time.Second, 43.37}, // 5,100 tokens cost 11,450, 1,300 cost 1,713
-		{read{mode: telemetry.On, session: "s", number: 1, prompt: 1300, evaluated: 1300}, 6 * time.Second, 34.11},
+		"constant": {various, constant, func(_, more int) time.Duration { return constant(more) }},
+		"growing":  {various, doubling, func(prompt, more int) time.Duration { return doubling(prompt+more) - doubling(prompt) }},
+		"alike": {alike, doubling, func(prompt, more int) time.Duration {
+			return time.Duration(float64(more) / float64(prompt) * float64(doubling(prompt)))
+		}},
 	} {
-		c.read.change = func(t *telemetry.Turn) { t.First.PromptDuration = c.took }
-		m := telemetry.Summarize(turnsOf([]read{c.read}), telemetry.Filter{}).Modes[0]
-		if got := m.Saving.Time.Seconds(); math.Abs(got-c.want) > .02 {
-			t.Errorf("%s: %v seconds, want %v", c.read.mode, got, c.want)
+		var turns []read
+		var want time.Duration
+		for i, prompt := range c.prompts {
+			turns = append(turns, read{mode: telemetry.On, session: fmt.Sprint(i), number: 1, prompt: prompt, evaluated: prompt,
+				change: func(t *telemetry.Turn) { t.First.PromptDuration, t.App = c.took(prompt), fmt.Sprint(i) }})
+			want += c.saved(prompt, 3800)
 		}
+		m := telemetry.Summarize(turnsOf(turns), telemetry.Filter{}).Modes[0]
+		if got := m.Saving.Time; m.Saving.Tokens != 3800*len(turns) || math.Abs(float64(got-want)) > .02*float64(want) {
+			t.Errorf("%s: %d tokens are %v, want %v", name, m.Saving.Tokens, got, want)
+		}
+	}
+	one := read{mode: telemetry.Shadow, session: "s", number: 1, prompt: 5100, evaluated: 5100, change: func(t *telemetry.Turn) { t.First.PromptDuration = 51 * time.Second }}
+	if got := telemetry.Summarize(turnsOf([]read{one}), telemetry.Filter{}).Modes[0].Saving.Time; got != 38*time.Second {
+		t.Errorf("of 5,100 tokens in 51 s 3,800 would be %v", got)
 	}
 }
 

@@ -17,51 +17,6 @@ type Saving struct {
 	Timed    bool          // Time is known
 }
 
-// pace is what the first answers of a model's turns said in all.
-type pace struct {
-	tokens int           // evaluated
-	cost   float64       // of evaluating them
-	took   time.Duration //
-}
-
-// minPaced is how many evaluated tokens tell a pace: the time of fewer is that of starting.
-const minPaced = 100
-
-// perSecond is how many tokens were evaluated in a second, 0 where that is not known.
-func (p pace) perSecond() float64 {
-	if p.tokens < minPaced || p.took <= 0 {
-		return 0
-	}
-	return float64(p.tokens) / p.took.Seconds()
-}
-
-// perCost is the time of one unit of cost, 0 where that is not known.
-func (p pace) perCost() float64 {
-	if p.tokens < minPaced || p.cost <= 0 {
-		return 0
-	}
-	return float64(p.took) / p.cost
-}
-
-// cost is the time of evaluating the last of so many tokens of a prompt, in tokens at a prompt's beginning. A token looks at all before it, so that later
-// ones take longer: twice as long at 2,048 tokens, as kvcache has it.
-func cost(evaluated, prompt int) float64 {
-	e, p := float64(min(evaluated, prompt)), float64(prompt)
-	return e * (1 + (p-e/2)/2048)
-}
-
-// paces are those of the models.
-func paces(turns []Turn) map[string]pace {
-	all := map[string]pace{}
-	for _, t := range turns {
-		if r := t.First; r.EvaluatedTokens > 0 && r.PromptDuration > 0 && !t.Truncated {
-			p := all[t.Model]
-			all[t.Model] = pace{p.tokens + r.EvaluatedTokens, p.cost + cost(r.EvaluatedTokens, r.PromptTokens), p.took + r.PromptDuration}
-		}
-	}
-	return all
-}
-
 // savings estimates over turns of one mode, oldest first.
 func savings(turns []Turn, paces map[string]pace) Saving {
 	var s Saving
@@ -82,21 +37,21 @@ func savings(turns []Turn, paces map[string]pace) Saving {
 		s.Tokens += tokens - hidden
 		s.Price += min(0, tokens)
 		s.Hidden -= hidden
-		if per := paces[t.Model].perCost(); per > 0 {
-			s.Time += time.Duration(per*t.costSaved(tokens)) - t.Hidden.took(per)
+		if p := paces[t.Model]; p.perSecond() > 0 {
+			s.Time += t.timeSaved(tokens, p) - t.Hidden.took(p)
 			s.Timed = true
 		}
 	}
 	return s
 }
 
-// costSaved is what so many tokens that are not evaluated save, on a prompt that is shorter by the hidden tools.
-func (t Turn) costSaved(tokens int) float64 {
+// timeSaved is what so many tokens that are not evaluated save, on a prompt that is shorter by the hidden tools.
+func (t Turn) timeSaved(tokens int, p pace) time.Duration {
 	prompt, evaluated := t.First.PromptTokens, min(t.First.EvaluatedTokens, t.First.PromptTokens)
 	if t.Mode == Shadow {
-		return cost(evaluated, prompt) - cost(max(1, evaluated-tokens), max(1, prompt-t.hidden()))
+		return p.time(evaluated, prompt) - p.time(max(1, evaluated-tokens), max(1, prompt-t.hidden()))
 	}
-	return cost(max(1, evaluated+tokens), prompt+t.hidden()) - cost(evaluated, prompt)
+	return p.time(max(1, evaluated+tokens), prompt+t.hidden()) - p.time(evaluated, prompt)
 }
 
 // saved estimates the tokens that the engine did not have to read for the turn's first answer, or would not have had to. last is the turn before it on the
@@ -160,10 +115,10 @@ func (t Turn) hasSaved(last Turn, prompt, evaluated int) (tokens int, ok bool) {
 
 // took is the time that hidden turns took: as the engine said, of reading else by the pace, which is for one unit of cost. What was generated in a time that nobody knows
 // is left out.
-func (h Hidden) took(per float64) time.Duration {
+func (h Hidden) took(p pace) time.Duration {
 	reading := h.Read.PromptDuration
 	if n := h.Read.Answers; reading == 0 && n > 0 {
-		reading = time.Duration(per * float64(n) * cost(h.Read.EvaluatedTokens/n, h.Read.PromptTokens/n))
+		reading = time.Duration(n) * p.time(h.Read.EvaluatedTokens/n, h.Read.PromptTokens/n)
 	}
 	return reading + h.GeneratedDuration
 }
