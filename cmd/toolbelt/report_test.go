@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 		"81 in 41 conversations, 80 with a list, the others with every tool (small array 1)",
 		"95.2 % of 84 tools called would have been visible (95 % interval 88.4 to 98.1)", "4 hidden when called, 0 visible since the model asked for them",
 		"38.0 a turn, 10.0 of them visible", "5000 a turn, 1000 of them visible (estimated); 320000 hidden in all",
-		"about 160000 tokens of reading on 80 turns (estimated; 0 lost on turns whose list changed are taken off)", "about 30m6.5s (estimated: m reads 100 tokens a second)",
+		"about 160000 tokens of reading on 80 turns (estimated; 0 lost on turns whose list changed are taken off)", "about 26m40s (estimated: m reads 100 tokens a second)",
 		"mail_send  4", "files_read  40             100 %  0", "mail_send   4              10 %   4",
 		"In toolbelt.yaml:\ncore: [files_read, mail_send]\n",
 		"- Put 2 tools into CORE", "- Before TOOLBELT_MODE=on, bring recall up",
