@@ -66,14 +66,20 @@ func (e *scripted) onEmbed(t *testing.T, answer func(w http.ResponseWriter, r *h
 // take returns the one chat request since it was last called.
 func (e *scripted) take(t *testing.T) taken {
 	t.Helper()
-	e.mu.Lock()
-	got := e.got
-	e.got = nil
-	e.mu.Unlock()
+	got := e.takeAll()
 	if len(got) != 1 {
 		t.Fatalf("the engine got %d chats, want 1", len(got))
 	}
 	return got[0]
+}
+
+// takeAll returns every chat request since take or takeAll was last called.
+func (e *scripted) takeAll() []taken {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	got := e.got
+	e.got = nil
+	return got
 }
 
 // idle reports whether no chat came since take was called.

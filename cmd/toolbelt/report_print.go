@@ -130,7 +130,7 @@ func savingRows(row func(name, format string, args ...any), m telemetry.Mode, sa
 	}
 	var rates []string
 	for _, model := range slices.Sorted(maps.Keys(m.PerSecond)) {
-		rates = append(rates, fmt.Sprintf("%s reads %.0f tokens a second", model, m.PerSecond[model]))
+		rates = append(rates, fmt.Sprintf("%s reads %.0f tokens a second", printable(model), m.PerSecond[model]))
 	}
 	row("time", "about %s (estimated: %s)", s.Time.Round(100*time.Millisecond), strings.Join(rates, ", "))
 }
@@ -203,7 +203,7 @@ func coreRows(tools []telemetry.CoreTool, core []string) (rows [][]string) {
 	return rows
 }
 
-// printable is a tool's name as a terminal can show it: control characters are escaped.
+// printable is a tool's or a model's name as a terminal can show it: control characters are escaped.
 func printable(name string) string {
 	quoted := fmt.Sprintf("%q", name)
 	if inner := quoted[1 : len(quoted)-1]; inner != name {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -72,6 +73,7 @@ func serve(ctx context.Context, p Process, cfg config.Config) error {
 	if err := proxy.CheckNotSelf(upstream, listener.Addr().String()); err != nil {
 		return &usageError{err}
 	}
+	signal.Ignore(syscall.SIGPIPE) // a reader of the log that goes away takes no chat with it
 	log := slog.New(slog.NewTextHandler(p.Stderr, &slog.HandlerOptions{Level: cfg.Log.Level}))
 	decisions := p.Stderr
 	if cfg.Log.Level > slog.LevelInfo {

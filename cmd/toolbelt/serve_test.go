@@ -14,10 +14,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,6 +238,48 @@ func TestServeReportsItself(t *testing.T) {
 	answer, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != 200 || !strings.Contains(string(answer), `"name":"a"`) {
 		t.Errorf("select: %d %s %v", res.StatusCode, answer, err)
+	}
+}
+
+// TestServeOutlivesTheReaderOfItsLog: a terminal or a "| head" that goes away takes no chat with it.
+func TestServeOutlivesTheReaderOfItsLog(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGPIPE")
+	}
+	dir := t.TempDir()
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon := exec.Command("toolbelt", "serve")
+	daemon.Dir, daemon.Stderr = dir, theirs
+	daemon.Env = append(os.Environ(), "HOME="+dir, "TOOLBELT_EMBEDDER=builtin", "TOOLBELT_UPSTREAM=http://127.0.0.1:1", "TOOLBELT_LISTEN=127.0.0.1:0")
+	stdout, err := daemon.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	defer func() {
+		daemon.Process.Signal(syscall.SIGTERM)
+		if err := <-ended; err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	go func() { ended <- daemon.Wait() }()
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	ours.Close()
+	url := regexp.MustCompile(`http://[0-9.]+:[0-9]+`).FindString(line)
+	for range 3 {
+		if status, _ := get(t, url+"/api/tags"); status != http.StatusBadGateway { // which is logged
+			t.Errorf("status %d", status)
+		}
 	}
 }
 

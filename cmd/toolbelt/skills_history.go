@@ -41,6 +41,9 @@ func historyOf(p Process, name string, restore *int, asJSON *bool) func(context.
 
 func restoreSkill(ctx context.Context, p Process, library *skills.Library, now skills.Procedure, former []skills.Procedure, version int) error {
 	i := slices.IndexFunc(former, func(s skills.Procedure) bool { return s.Version == version })
+	if version == now.Version {
+		return catalog.NewError(catalog.Invalid, fmt.Sprintf("version %d of the skill %q is the one that holds: name a former one", version, now.Name), nil)
+	}
 	if i < 0 {
 		return catalog.NewError(catalog.NotFound, fmt.Sprintf("the skill %q has no former version %d: \"toolbelt skills history %s\" lists those that it has", now.Name, version, now.Name), nil)
 	}

@@ -119,7 +119,7 @@ func (w *wiring) build(ctx context.Context) (err error) {
 	w.background()
 	parts := sidecar.Parts{
 		Keeper: w.library, Planner: planner, Explainer: planner, Sessions: w.sessions, Skills: w.library, Editor: w.library, Tools: tools, Log: w.log, Prefetcher: w.prefetcher(), Metrics: w.metrics,
-		Status: func() sidecar.Status { return w.status(handler.Counts()) },
+		Status: func() sidecar.Status { return w.status(handler.Counts(), planner.UnmetCore()) },
 	}
 	if w.cfg.Selection.Memory {
 		parts.Memory = w.db
@@ -253,7 +253,7 @@ func (w *wiring) seen(tools []catalog.Tool) {
 }
 
 // status is how the daemon does.
-func (w *wiring) status(counts proxy.Counts) sidecar.Status {
+func (w *wiring) status(counts proxy.Counts, unmetCore []string) sidecar.Status {
 	s := sidecar.Status{
 		Ready: true, Version: version(), Upstream: w.cfg.Serve.Upstream, Mode: string(w.cfg.Selection.Mode),
 		Embedder: embed.Status{State: "off"},

@@ -185,7 +185,6 @@ func (x *exchange) straight(res *http.Response) bool {
 	if err != nil {
 		return false
 	}
-	x.logError(res)
 	res.Body.Close()
 	taken := own.StatusCode < http.StatusBadRequest
 	if taken {
@@ -233,7 +232,7 @@ func (x *exchange) logError(res *http.Response) {
 	switch {
 	case res.StatusCode >= http.StatusInternalServerError:
 		x.h.log.Warn("the engine answered with an error", line...)
-	case res.StatusCode >= http.StatusBadRequest && x.plan != nil:
+	case res.StatusCode >= http.StatusBadRequest && x.protocol != chat.Unknown:
 		x.h.log.Info("the engine refused a chat", line...)
 	}
 }

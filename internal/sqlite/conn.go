@@ -5,13 +5,17 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
+
+	"toolbelt/catalog"
 )
 
 // busyTimeout is how long a statement waits for another process to let go of the file.
@@ -105,10 +109,14 @@ func (db *DB) watched(ctx context.Context, fn func(tx *sql.Tx) error, wrote *boo
 	}
 }
 
-// Unkept is why the last write came to nothing, with what to do; nil where it was kept, and from the next one on that is.
+// Unkept is why the last write came to nothing, with what to do; nil where it was kept, and from the next one on that is. What is written to a file that
+// is not there any more, or another one by now, is lost too.
 func (db *DB) Unkept() error {
 	if err := db.unkept.Load(); err != nil {
 		return *err
+	}
+	if now, err := os.Stat(db.path); db.file != nil && (err != nil || !os.SameFile(db.file, now)) {
+		return catalog.NewError(catalog.Unavailable, fmt.Sprintf("the database %s was deleted, or another file put in its place, while it was in use: start the daemon again", quote(db.path)), nil)
 	}
 	return nil
 }

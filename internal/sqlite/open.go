@@ -36,6 +36,7 @@ type DB struct {
 	log   *slog.Logger
 
 	unkept atomic.Pointer[error] // of the last write, nil where it was kept
+	file   fs.FileInfo           // of what was opened, nil where it is none
 }
 
 // care is what an opening may do to what it finds.
@@ -100,6 +101,7 @@ func open(ctx context.Context, path string, log *slog.Logger, may care) (*DB, er
 		db.Close()
 		return nil, explain("opening the database "+quote(path), path, err)
 	}
+	db.file, _ = os.Stat(path)
 	return db, nil
 }
 

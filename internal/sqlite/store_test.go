@@ -237,6 +237,18 @@ func TestFullDisk(t *testing.T) {
 	if err := db.Unkept(); err != nil {
 		t.Errorf("once there is room, unkept: %v", err)
 	}
+	if err := os.Rename(db.Path(), db.Path()+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Unkept(); err == nil || !strings.Contains(err.Error(), "was deleted") {
+		t.Errorf("without its file, unkept: %v", err)
+	}
+	if err := os.WriteFile(db.Path(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Unkept(); err == nil || !strings.Contains(err.Error(), "another file") {
+		t.Errorf("with another file in its place, unkept: %v", err)
+	}
 }
 
 // An ended context ends a statement, and neither the transaction's locks nor a database in memory go with it.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,30 @@ func (s nameSet) has(name string) bool {
 	return ok
 }
 
+// unmet are the names of CORE that no array had so far.
+type unmet struct {
+	mu    sync.Mutex
+	names []string
+	any   bool // an array was seen
+}
+
+func (u *unmet) meet(set nameSet) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.any = true
+	u.names = slices.DeleteFunc(u.names, set.has)
+}
+
+// UnmetCore are the names of the configured CORE that no request has had a tool of, none before the first request with tools.
+func (p *Planner) UnmetCore() []string {
+	p.unmet.mu.Lock()
+	defer p.unmet.mu.Unlock()
+	if !p.unmet.any {
+		return nil
+	}
+	return slices.Clone(p.unmet.names)
+}
+
 // namesOf are the names in the array of the plan's request.
 func (p *Planner) namesOf(plan *Plan) nameSet {
 	if plan.draft == nil {
@@ -60,6 +85,7 @@ func (p *Planner) namesOf(plan *Plan) nameSet {
 			set[strings.Clone(e.Key)] = struct{}{}
 		}
 		p.names.Add(hash, set)
+		p.unmet.meet(set)
 	}
 	return set
 }

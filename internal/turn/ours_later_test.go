@@ -188,3 +188,19 @@ func TestAnEngineThatRefusesWhatIsOurs(t *testing.T) {
 		}
 	}
 }
+
+// TestCoreThatNobodyHas: a name of CORE that no array has had is said, once there was an array.
+func TestCoreThatNobodyHas(t *testing.T) {
+	h := newHarness(t, setup{policy: func(p *turn.Policy) { p.Core = []string{"play_music", "send_mial", "other"} }})
+	if unmet := h.planner.UnmetCore(); len(unmet) > 0 {
+		t.Errorf("before any request: %q", unmet)
+	}
+	h.plan(body(t, demoTools(t), "", user("hi")))
+	if unmet := h.planner.UnmetCore(); !slices.Equal(unmet, []string{"send_mial", "other"}) {
+		t.Errorf("after one: %q", unmet)
+	}
+	h.plan(body(t, append(demoTools(t), `{"type":"function","function":{"name":"other"}}`), "", user("hi there")))
+	if unmet := h.planner.UnmetCore(); !slices.Equal(unmet, []string{"send_mial"}) {
+		t.Errorf("after another: %q", unmet)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -76,10 +77,11 @@ type Parts struct {
 type Planner struct {
 	Parts
 	policy Policy
-	serial *atomic.Uint64                    // of the newest plan
-	under  string                            // names the policy
-	seeds  [2]maphash.Seed                   // of tools arrays' hashes
-	arrays *lru.Cache[string, nameSet]       // by turn: which names its array had, for outcomes that are told later
+	serial *atomic.Uint64              // of the newest plan
+	under  string                      // names the policy
+	seeds  [2]maphash.Seed             // of tools arrays' hashes
+	arrays *lru.Cache[string, nameSet] // by turn: which names its array had, for outcomes that are told later
+	unmet  *unmet
 	names  *lru.Cache[catalog.Hash, nameSet] // the same by the array's hash: the turns of a conversation share one
 }
 
@@ -105,7 +107,7 @@ func NewPlanner(policy Policy, parts Parts) *Planner {
 	}
 	arrays, _ := lru.New[string, nameSet](maxOutcomes) // fails for sizes below 1 only
 	names, _ := lru.New[catalog.Hash, nameSet](maxArrays)
-	return &Planner{Parts: parts, policy: policy, serial: new(atomic.Uint64), under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays, names: names}
+	return &Planner{Parts: parts, policy: policy, serial: new(atomic.Uint64), under: policy.name(), seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, arrays: arrays, names: names, unmet: &unmet{names: slices.Clone(policy.Core)}}
 }
 
 // Plan decides what the model sees of this request's tools. It always returns a plan whose Body can be sent; in fallback that is
