@@ -35,7 +35,7 @@ func TestAnAnswerCutAtItsLimitIsNotEmpty(t *testing.T) {
 			}
 			f := chat.NewFilter(test.protocol, test.kind, chat.FilterConfig{Held: func(name string) bool { return name == "load_tools" }})
 			f.Write(nil, []byte(answer))
-			if v := f.End(); v.Empty == cut || v.Usage.Cut != cut {
+			if v := f.End(false); v.Empty == cut || v.Usage.Cut != cut {
 				t.Errorf("%s, cut %v: empty %v, usage %+v", name, cut, v.Empty, v.Usage)
 			}
 		}

@@ -182,14 +182,14 @@ func (f *Filter) Write(dst, p []byte) []byte {
 // Done reports whether the engine has said that the round's answer is complete: nothing but its end can follow.
 func (f *Filter) Done() bool { return f.round.scan.usage.Done }
 
-// End says that the round's answer has ended, whole (Verdict.Usage.Done) or broken off.
-func (f *Filter) End() Verdict {
+// End says that the round's answer has ended, as its connection says, or that it has broken off. Whether the engine has said all is Verdict.Usage.Done.
+func (f *Filter) End(brokenOff bool) Verdict {
 	switch f.mode {
 	case stream:
 		f.pending = f.finishLines(f.pending)
 	case undecided, plain:
 		f.mode = plain
-		f.closeDocument()
+		f.closeDocument(brokenOff)
 	}
 	r := f.round
 	v := Verdict{ID: r.id, Text: string(wholeRunes(r.text, maxText)), Truncated: r.truncated || len(r.text) > maxText, Joined: r.joined, Ended: r.ended, Usage: r.scan.usage}

@@ -63,7 +63,7 @@ func TestAnErrorOfOursIsLikeTheEnginesEvents(t *testing.T) {
 		}
 		f := chat.NewFilter(chat.Responses, events, ours())
 		f.Write(nil, []byte(round))
-		f.End()
+		f.End(false)
 		if got := string(f.Fail(nil, chat.Failure{Message: "no"})); got != "event: error\ndata: "+want+"\n\n" {
 			t.Errorf("bare %v: %s", bare, got)
 		}

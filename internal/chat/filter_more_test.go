@@ -46,7 +46,7 @@ func TestFilterSendsAtOnce(t *testing.T) {
 				t.Errorf("%s: piece %d: got %q, want %q", test.name, i, got, test.wants[i])
 			}
 		}
-		f.End()
+		f.End(false)
 		if got := f.Release(nil); len(got) != 0 {
 			t.Errorf("%s: released %q", test.name, got)
 		}
@@ -126,7 +126,7 @@ func TestFilterFails(t *testing.T) {
 		if got := string(f.Write(nil, []byte(test.before))); got != test.sent {
 			t.Errorf("%s: sent %q", name, got)
 		}
-		f.End()
+		f.End(false)
 		if got := string(f.Fail(nil, chat.Failure{Message: `no "luck"`})); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}

@@ -64,12 +64,12 @@ func (f *Filter) tellMode() mode {
 	return plain
 }
 
-// closeDocument judges a plain answer that is complete.
-func (f *Filter) closeDocument() {
+// closeDocument judges a plain answer that has ended. One that cannot be read is the client's as it came, unless it has broken off in what may be ours.
+func (f *Filter) closeDocument(brokenOff bool) {
 	b := bytes.TrimPrefix(f.whole, byteOrderMark)
 	if tooDeep(b, maxDepth) || !gjson.ValidBytes(b) || b[skipSpace(b, 0)] != '{' {
 		f.round.ended = true
-		if f.mayBeOurs(b) {
+		if brokenOff && f.mayBeOurs(b) {
 			f.whole = nil
 		}
 		return

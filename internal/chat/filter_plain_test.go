@@ -66,6 +66,10 @@ func TestFilterPlain(t *testing.T) {
 		"ollama bridged, unnamed":                {rounds: []string{ollama(`"content":"a","tool_calls":[{"function":{"name":"call_tool","arguments":{}}}]`)}, want: ollama(`"content":"a"`), text: "a", held: "call_tool"},
 		"openai error":                           {protocol: chat.OpenAI, rounds: []string{`{"error":{"message":"no"}}`}, ended: true},
 		"openai not JSON":                        {protocol: chat.OpenAI, rounds: []string{"<html>tool_calls</html>\n"}},
+		"openai a number that is none":           {protocol: chat.OpenAI, rounds: []string{strings.Replace(openAI(`"content": "a", "tool_calls": []`, "stop"), `"index": 0`, `"logprobs": NaN`, 1)}, ended: true},
+		"openai a tab in a string":               {protocol: chat.OpenAI, rounds: []string{openAI("\"content\": \"a\tb\", \"tool_calls\": []", "stop")}, ended: true},
+		"openai a quote in a string":             {protocol: chat.OpenAI, rounds: []string{openAI(`"content": "3" more", "tool_calls": []`, "stop")}, ended: true},
+		"openai more behind it":                  {protocol: chat.OpenAI, rounds: []string{openAI(`"content": "a", "tool_calls": []`, "stop") + "}"}, ended: true},
 	}
 	for name, test := range tests {
 		test.contentType = single

@@ -47,7 +47,7 @@ func play(p chat.Protocol, contentType string, cfg chat.FilterConfig, split func
 				b[i] = '#'
 			}
 		}
-		got.verdicts = append(got.verdicts, f.End())
+		got.verdicts = append(got.verdicts, f.End(false))
 	}
 	got.out = string(f.Release(out))
 	return got

@@ -5,7 +5,7 @@ import "bytes"
 // mayBeOurs reports whether what an answer breaks off in is, or may be, a piece of a call that is not the client's: it has a name
 // of ours, or the beginning of one that it was cut off in, or members of a call and no name. Linear in the length of b.
 func (f *Filter) mayBeOurs(b []byte) bool {
-	if f.cfg.Held == nil && f.cfg.Bridge == "" {
+	if f.cfg.Held == nil && f.cfg.Bridge == "" || !f.mayBecomeOurs(nil) {
 		return false
 	}
 	named := false

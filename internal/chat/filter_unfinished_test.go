@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,17 @@ func prefixed() chat.FilterConfig {
 		return false
 	}
 	return cfg
+}
+
+// brokenOff is what a client gets of an answer that comes in pieces of the given size and breaks off.
+func brokenOff(p chat.Protocol, contentType string, cfg chat.FilterConfig, size int, answer string) string {
+	f := chat.NewFilter(p, contentType, cfg)
+	var out []byte
+	for piece := range slices.Chunk([]byte(answer), size) {
+		out = f.Write(out, piece)
+	}
+	f.End(true)
+	return string(f.Release(out))
 }
 
 func TestFilterOnWhatAnAnswerBreaksOffIn(t *testing.T) {
@@ -74,18 +86,23 @@ func TestFilterOnWhatAnAnswerBreaksOffIn(t *testing.T) {
 		"plain anthropic text":              {chat.Anthropic, single, "", `{"content":[{"type":"text","text":"tool_use`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := test.before + test.rest
-			for _, size := range []int{1 << 20, 1, 7} {
-				if got := filter(test.protocol, test.contentType, chat.FilterConfig{}, size, want).out; got != want {
-					t.Errorf("with nothing to hold, in pieces of %d: %q", size, got)
-				}
-			}
+			whole := test.before + test.rest
+			want := whole
 			if test.drops {
 				want = test.before
 			}
+			none := func(string) bool { return false }
 			for _, size := range []int{1 << 20, 1, 7} {
-				if got := filter(test.protocol, test.contentType, prefixed(), size, test.before+test.rest).out; got != want {
+				for _, cfg := range []chat.FilterConfig{{}, {Held: none, Prefix: none}} {
+					if got := brokenOff(test.protocol, test.contentType, cfg, size, whole); got != whole {
+						t.Errorf("with nothing to hold, in pieces of %d: %q", size, got)
+					}
+				}
+				if got := brokenOff(test.protocol, test.contentType, prefixed(), size, whole); got != want {
 					t.Errorf("in pieces of %d: got %q, want %q", size, got, want)
+				}
+				if got := filter(test.protocol, test.contentType, prefixed(), size, whole).out; test.contentType == single && got != whole {
+					t.Errorf("a document that ends so, in pieces of %d: %q", size, got)
 				}
 			}
 		})
@@ -113,7 +130,7 @@ func TestFilterShowsNothingOfOursWhereverAnAnswerBreaksOff(t *testing.T) {
 		"anthropic plain": {chat.Anthropic, single, `{"type":"message","content":[{"type":"tool_use","id":"b1","input":` + bridge + `,"name":"call_tool"}]}`},
 	} {
 		for cut := range len(test.answer) {
-			got := filter(test.protocol, test.contentType, prefixed(), 1<<20, test.answer[:cut]).out
+			got := brokenOff(test.protocol, test.contentType, prefixed(), len(test.answer), test.answer[:cut])
 			for _, word := range []string{"load_t", "call_t", "secr"} {
 				if strings.Contains(got, word) {
 					t.Fatalf("%s, broken off at %d: %q", name, cut, got)

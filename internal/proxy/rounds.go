@@ -57,8 +57,9 @@ func (x *exchange) inRounds(res *http.Response) {
 		x: x, res: copyOf(res), kind: kind,
 		plain: res.ContentLength >= 0 || !x.streams && isDocument(kind), intake: intake{buf: make([]byte, copyBufferBytes)},
 	}
-	ours := cfg.Held
+	ours, begins := cfg.Held, cfg.Prefix
 	cfg.Held = func(name string) bool { return !r.own && ours(name) } // the answer to the client's own request is the engine's
+	cfg.Prefix = func(begun string) bool { return !r.own && begins(begun) }
 	r.filter = chat.NewFilter(x.protocol, kind, cfg)
 	if !r.plain {
 		res.Body = r
@@ -103,7 +104,7 @@ func (r *rounds) Read(p []byte) (int, error) {
 
 func (r *rounds) Close() error {
 	if r.err == nil { // given up by the client
-		r.note(r.end())
+		r.note(r.end(true))
 	}
 	r.tell()
 	return r.res.Body.Close()
@@ -169,7 +170,7 @@ func (r *rounds) handled(p piece) {
 
 // breakOff ends the answer where the engine has broken off. What a first round breaks off in is the client's to see; behind others it could not tell what ended.
 func (r *rounds) breakOff(err error) {
-	verdict := r.end()
+	verdict := r.end(true)
 	r.note(verdict)
 	if r.asked > 0 && !r.broken && (r.plain || !verdict.Ended) && !gone(r.res.Request.Context()) {
 		r.fail("the engine broke off its answer: " + reason(err))
@@ -200,12 +201,12 @@ func (r *rounds) take(p []byte) {
 }
 
 // end is the filter's End, and release its Release.
-func (r *rounds) end() (v chat.Verdict) {
+func (r *rounds) end(brokenOff bool) (v chat.Verdict) {
 	if r.broken {
 		return v
 	}
 	defer r.unfiltered(func() { v, r.ready = chat.Verdict{}, append(r.ready, r.raw...) })
-	return r.filter.End()
+	return r.filter.End(brokenOff)
 }
 
 func (r *rounds) release() {
@@ -227,7 +228,7 @@ func (r *rounds) unfiltered(instead func()) {
 
 // endRound ends the answer, or asks the engine again.
 func (r *rounds) endRound() {
-	verdict := r.end()
+	verdict := r.end(false)
 	r.note(verdict)
 	next, again := r.again(verdict)
 	if !again && r.isCutShort(verdict) {

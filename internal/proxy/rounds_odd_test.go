@@ -195,6 +195,27 @@ func TestAnEditedRequestThatIsRefusedIsTheClientsOwn(t *testing.T) {
 	}
 }
 
+// TestADocumentThatBreaksOffInACallOfOursShowsNothingOfIt: the client sees the break alone.
+func TestADocumentThatBreaksOffInACallOfOursShowsNothingOfIt(t *testing.T) {
+	r := start(t, engine(t, func(w http.ResponseWriter, q *http.Request) {
+		io.Copy(io.Discard, q.Body)
+		cutOff("application/json", "500", plainHeld[:90])(w)
+	}), nil)
+	r.planner.plan = func(q turn.Request) (*turn.Plan, error) {
+		p := firstTwo(q)
+		p.Own = []string{"load_tools"}
+		return p, nil
+	}
+	res, err := http.Post(r.daemon.URL+"/api/chat", "application/json", strings.NewReader(plainBody()))
+	if err != nil {
+		return
+	}
+	defer res.Body.Close()
+	if got, err := io.ReadAll(res.Body); err == nil || len(got) > 0 {
+		t.Errorf("error %v; the client got %q", err, got)
+	}
+}
+
 // TestTheEnginesErrorOfALaterRoundKeepsItsWords: in the protocol's own form, with the kind that the engine gave it.
 func TestTheEnginesErrorOfALaterRoundKeepsItsWords(t *testing.T) {
 	firsts := map[string]string{}

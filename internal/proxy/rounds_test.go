@@ -252,12 +252,32 @@ func TestAnEmptyAnswerIsAskedForAgain(t *testing.T) {
 }
 
 func TestAnAnswerWithNothingOfOursIsTheEnginesOwn(t *testing.T) {
-	for _, answer := range []string{saidLine + lastDone, saidLine, "no JSON at all\n\n", heldLine[:20], `{"error":"x"}` + "\n"} {
-		s := &scripted{kind: ndjson, answers: []string{answer}}
-		r := inRounds(t, s)
-		if _, got := post(t, r, chatBody(toolsJSON(4))); got != answer {
-			t.Errorf("the client got %q for %q", got, answer)
+	called := strings.Replace(plainSaid, `"content"`, `"tool_calls":[],"content"`, 1)
+	for _, c := range []struct{ kind, request, answer string }{
+		{ndjson, chatBody(toolsJSON(4)), saidLine + lastDone},
+		{ndjson, chatBody(toolsJSON(4)), saidLine},
+		{ndjson, chatBody(toolsJSON(4)), "no JSON at all\n\n"},
+		{ndjson, chatBody(toolsJSON(4)), heldLine[:20]},
+		{ndjson, chatBody(toolsJSON(4)), `{"error":"x"}` + "\n"},
+		{"application/json", plainBody(), strings.Replace(called, `"eval_count":3`, `"eval_count":NaN`, 1)},
+		{"application/json", plainBody(), called + "}"},
+	} {
+		s := &scripted{kind: c.kind, answers: []string{c.answer}}
+		if _, got := post(t, inRounds(t, s), c.request); got != c.answer {
+			t.Errorf("the client got %q for %q", got, c.answer)
 		}
+	}
+}
+
+// TestTheAnswerToTheClientsOwnRequestHasNothingOfOurs: not even where a name in it begins one of ours, and the limit of tokens cuts it there.
+func TestTheAnswerToTheClientsOwnRequestHasNothingOfOurs(t *testing.T) {
+	own := `data: {"id":"a","created":1,"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"load","arguments":""}}]},"finish_reason":null}]}` + "\n\n" +
+		`data: {"id":"a","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}` + "\n\ndata: [DONE]\n\n"
+	s := &scripted{kind: "text/event-stream", answers: []string{strings.NewReplacer(`"load"`, `"load_tools"`, "length", "tool_calls").Replace(own), own}}
+	r := inRounds(t, s)
+	r.planner.again = func(*turn.Plan, turn.Round) (*turn.Plan, error) { return nil, errors.New("broken") }
+	if _, got := r.post("/v1/chat/completions", chatBodyOf("/v1/chat/completions", true)); got != own {
+		t.Errorf("the client got %s", got)
 	}
 }
 
