@@ -152,10 +152,7 @@ func textsOf(body []byte, content span) []span {
 		if text := partText(body, part); text.isString(body) {
 			texts = append(texts, text)
 		}
-		return len(texts) < maxCutParts
+		return true
 	})
 	return texts
 }
-
-// maxCutParts is over how many parts of a message a text to cut may go.
-const maxCutParts = 8

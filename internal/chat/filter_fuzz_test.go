@@ -23,6 +23,8 @@ func FuzzFilter(f *testing.F) {
 		`{"object":"response","output":[{"type":"function_call","name":"call_tool","arguments":"{\"name\":\"x\"}"},{"type":"message","content":[{"text":"a"}]}]}`,
 		`{"message":{"tool_calls":[{"function":{"name":"tool_search"}}],"thinking":"x"},"done":true}`,
 		`{"choices":[{"message":{"tool_calls":[{"function":{"name":"tool_search"}}],"content":"x"},"finish_reason":"stop"}]}`,
+		`{"choices":[{"message":{"tool_calls":[{"function":{"name":"tool_search"}}],"content":[{"type":"text","text":"x"},"y"]},"finish_reason":"stop"}]}`,
+		role + chunk("x", `"content":[{"type":"text","text":"x"},{}]`, "null") + calls(`{"index":0,"id":"h1","function":{"name":"load_tools","arguments":"{}"}}`) + chunk("x", "", "tool_calls"),
 	} {
 		for _, contentType := range []string{ndjson, events, single} {
 			for which := range filterProtocols {

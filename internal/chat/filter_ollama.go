@@ -136,6 +136,11 @@ func (u *unit) with(ed *editor) []byte {
 // filled reports whether a value is a string that is not empty.
 func filled(b []byte, value span) bool { return value.isString(b) && value.end-value.start > 2 }
 
+// spoken reports whether a content says something: it is text, or has parts of whatever kind.
+func spoken(b []byte, content span) bool {
+	return filled(b, content) || content.isArray(b) && b[skipSpace(b, content.start+1)] != ']'
+}
+
 func ollamaFigure(key string) bool {
 	switch key {
 	case "total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration", "eval_count", "eval_duration":

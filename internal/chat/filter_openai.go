@@ -166,12 +166,12 @@ func (e *openAIEdit) sayingHalf(at int) *editor {
 // editChoice judges one choice of a chunk.
 func (f *Filter) editChoice(dst []byte, e *openAIEdit, c openAIChoice) []byte {
 	b, r := e.b, f.round
-	says := filled(b, c.content) || c.thinks || c.legacy.isObject(b)
-	if c.content.isString(b) {
-		if f.joins(c.content.of(b)) {
-			e.replace(c.content, broken(c.content.of(b)))
+	says := spoken(b, c.content) || c.thinks || c.legacy.isObject(b)
+	for _, text := range textsOf(b, c.content) {
+		if f.joins(text.of(b)) {
+			e.replace(text, broken(text.of(b)))
 		}
-		r.say(c.content.of(b))
+		r.say(text.of(b))
 	}
 	var calls rewritten
 	drop := map[string]bool{}

@@ -142,7 +142,7 @@ func (f *Filter) documentOfOpenAI(u *unit) *editor {
 		if choice.legacy.isObject(b) {
 			f.pass()
 		}
-		e.says = e.says || filled(b, choice.content) || choice.thinks
+		e.says = e.says || spoken(b, choice.content) || choice.thinks
 	}
 	r := f.round
 	r.substance = e.says || e.kept > 0 || r.passing
@@ -164,11 +164,11 @@ func (f *Filter) documentOfOpenAI(u *unit) *editor {
 
 // join puts what earlier rounds said before what this one says.
 func (f *Filter) join(ed *editor, message, content, thinking span) {
-	if content.isString(ed.b) {
-		if f.joins(content.of(ed.b)) {
+	for _, text := range textsOf(ed.b, content) {
+		if f.joins(text.of(ed.b)) {
 			f.text = append(f.text, `\n\n`...)
 		}
-		f.round.say(content.of(ed.b))
+		f.round.say(text.of(ed.b))
 	}
 	f.text = joinInto(ed, message, content, "content", f.text)
 	key := "thinking"
@@ -178,17 +178,20 @@ func (f *Filter) join(ed *editor, message, content, thinking span) {
 	f.thinking = joinInto(ed, message, thinking, key, f.thinking)
 }
 
-// joinInto edits a member of the message to begin with earlier, and returns its new content. Both are the content of JSON strings.
+// joinInto edits a member of the message to begin with earlier, as a part of its own where it has parts, and returns its new text. Both are the content of JSON strings.
 func joinInto(ed *editor, message, value span, key string, earlier []byte) []byte {
 	if !message.isObject(ed.b) {
 		return earlier
 	}
 	joined := bytes.Clone(earlier)
-	if filled(ed.b, value) {
-		joined = append(joined, ed.b[value.start+1:value.end-1]...)
+	for _, text := range textsOf(ed.b, value) {
+		joined = append(joined, ed.b[text.start+1:text.end-1]...)
 	}
 	switch {
 	case len(earlier) == 0:
+	case value.isArray(ed.b) && spoken(ed.b, value):
+		part := append(append([]byte(`{"type":"text","text":"`), earlier...), `"},`...)
+		ed.list = append(ed.list, splice{span{value.start + 1, value.start + 1}, part})
 	case value.end > 0:
 		ed.replace(value, append(append([]byte{'"'}, joined...), '"'))
 	default:

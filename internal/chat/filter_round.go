@@ -93,19 +93,19 @@ func (f *Filter) take(dst []byte, u unit) []byte {
 // plainText reports whether the unit's JSON goes to the client without being read.
 func (f *Filter) plainText(u *unit, b []byte) bool {
 	r := f.round
-	if len(r.waiting) > 0 || r.ending || f.reads() {
+	if len(r.waiting) > 0 || r.ending || f.reads(b) {
 		return false
 	}
 	return u.dull || !r.scan.telling(b)
 }
 
-// reads reports whether the protocol has every unit read at this point: for ids that have to be noted or replaced, and the beginning of a text that may need a break before it.
-func (f *Filter) reads() bool {
+// reads reports whether the protocol has a unit read at this point: for ids that have to be noted or replaced, the beginning of a text that may need a break before it, and text in parts.
+func (f *Filter) reads(b []byte) bool {
 	switch f.protocol {
 	case Ollama:
 		return f.client.open && len(f.round.text) == 0
 	case OpenAI:
-		return f.client.rounds > 1 || !f.client.known
+		return f.client.rounds > 1 || !f.client.known || valueOf(b, `"content"`, '[') != nil
 	case Responses, Anthropic:
 		return f.edited()
 	}
@@ -290,9 +290,22 @@ func (f *Filter) hear(b []byte) {
 	}
 }
 
-// stringOf returns the first string, quotes included, that is the value of the key, nil where there is none. An unescaped quote
-// begins no key within a string, so that it need not read the JSON around it.
+// stringOf returns the first string, quotes included, that is the value of the key, nil where there is none.
 func stringOf(b []byte, key string) []byte {
+	b = valueOf(b, key, '"')
+	if b == nil {
+		return nil
+	}
+	end := skipString(b, 0)
+	if b[end-1] != '"' || end < 2 {
+		return nil
+	}
+	return b[:end]
+}
+
+// valueOf returns b from the key's first value on that begins with this byte, nil where there is none. An unescaped quote
+// begins no key within a string, so that it need not read the JSON around it.
+func valueOf(b []byte, key string, first byte) []byte {
 	for {
 		n := bytes.Index(b, []byte(key))
 		if n < 0 {
@@ -303,14 +316,9 @@ func stringOf(b []byte, key string) []byte {
 		if i == len(b) || b[i] != ':' {
 			continue
 		}
-		if i = skipSpace(b, i+1); i == len(b) || b[i] != '"' {
-			continue
+		if i = skipSpace(b, i+1); i < len(b) && b[i] == first {
+			return b[i:]
 		}
-		end := skipString(b, i)
-		if b[end-1] != '"' || end-i < 2 {
-			return nil
-		}
-		return b[i:end]
 	}
 }
 
