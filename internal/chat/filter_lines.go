@@ -26,19 +26,23 @@ func (u *unit) json() []byte {
 // around returns what stands before the unit's JSON when that is written anew, and what stands after it.
 func (u *unit) around() (lead, tail []byte) {
 	if u.joined != nil {
-		return append(dataLess(u.raw), "data: "...), []byte("\n")
+		lead, blank := dataLess(u.raw)
+		return append(lead, "data: "...), append([]byte("\n"), blank...)
 	}
 	return u.raw[:u.start], u.raw[u.end:]
 }
 
-// dataLess returns the lines of an event that are not data.
-func dataLess(raw []byte) (kept []byte) {
+// dataLess returns the lines of an event that are not data, and the blank one that ends it, where it is there.
+func dataLess(raw []byte) (kept, blank []byte) {
 	for line := range bytes.Lines(raw) {
-		if !bytes.HasPrefix(line, []byte("data")) {
+		switch {
+		case skipSpace(line, 0) == len(line):
+			blank = line
+		case !bytes.HasPrefix(line, []byte("data")):
 			kept = append(kept, line...)
 		}
 	}
-	return kept
+	return kept, blank
 }
 
 // lineReader cuts a stream into units, as a Scanner reads it.
