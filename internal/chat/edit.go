@@ -44,7 +44,8 @@ type Bridged struct {
 	Bridge        string
 }
 
-// Cut takes Text away from the beginning of an assistant message's text: the hidden turn before it has it.
+// Cut takes Text away from the beginning of an assistant message's text: the hidden turn before it has it. A part whose text goes as a whole
+// goes with it, unless no part would stay.
 type Cut struct {
 	Message int
 	Text    string

@@ -1,6 +1,9 @@
 package chat
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // append adds a text to a user or tool message.
 func (p *patch) append(body []byte, r *Request, a Appended) error {
@@ -122,21 +125,52 @@ func (p *patch) cut(body []byte, r *Request, c Cut) error {
 	if c.Text == "" {
 		return nil
 	}
-	rest := c.Text
+	rest, cuts := c.Text, []span(nil)
 	for _, text := range textsOf(body, f.content) {
-		content := body[text.start+1 : text.end-1]
-		if n, ok := prefixLength(content, rest); ok {
-			p.replace(span{text.start + 1, text.start + 1 + n}, nil)
+		content := span{text.start + 1, text.end - 1}
+		if n, ok := prefixLength(content.of(body), rest); ok {
+			for _, cut := range withParts(body, f.content, append(cuts, span{content.start, content.start + n})) {
+				p.replace(cut, nil)
+			}
 			return nil
 		}
 		said := string(unquote(text.of(body)))
 		if said == "" || !strings.HasPrefix(rest, said) {
 			break
 		}
-		p.replace(span{text.start + 1, text.end - 1}, nil)
-		rest = rest[len(said):]
+		cuts, rest = append(cuts, content), rest[len(said):]
 	}
 	return impossible("message %d does not begin with the text to cut", c.Message)
+}
+
+// withParts returns the cuts of a content's texts, in order, with each that is all the text of a part grown to that part and a comma: the one
+// behind it, or before it where a part before it stays. Where no part would stay they are returned as they are.
+func withParts(body []byte, content span, cuts []span) []span {
+	if !content.isArray(body) {
+		return cuts
+	}
+	var parts []span
+	eachElement(body, content.start, func(part span) bool {
+		parts = append(parts, part)
+		return true
+	})
+	grown, n, stays := slices.Clone(cuts), 0, false
+	for i, part := range parts {
+		text := partText(body, part)
+		switch {
+		case n == len(cuts) || cuts[n] != span{text.start + 1, text.end - 1}:
+			stays = true
+			continue
+		case stays:
+			grown[n] = span{parts[i-1].end, part.end}
+		case i+1 < len(parts):
+			grown[n] = span{part.start, parts[i+1].start}
+		default:
+			return cuts
+		}
+		n++
+	}
+	return grown
 }
 
 // textsOf returns the strings of a content that are text, in order: itself, or those of its parts.

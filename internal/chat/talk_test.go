@@ -22,7 +22,7 @@ func newTalk(o oddJSON, p chat.Protocol) *talk {
 	t := &talk{oddJSON: o, protocol: p}
 	t.ours = edittest.Ours{
 		Names: []string{"load_tools", "tool_search", "call_tool"}, Bridge: "call_tool",
-		Appended: map[int]string{}, Cut: map[int]string{}, TextInput: false,
+		Appended: map[int]string{}, Cut: map[int]string{}, CutParts: map[int]string{}, TextInput: false,
 	}
 	return t
 }
@@ -83,8 +83,8 @@ func (t *talk) content(kind string) string {
 func (t *talk) said(kind string) string {
 	head, rest := t.letters(), t.letters()
 	isText := t.Intn(2) == 0 || t.protocol == chat.Ollama
+	index := len(t.messages)
 	if t.Intn(2) == 0 && head != "" {
-		index := len(t.messages)
 		t.ours.Cut[index] = head
 		t.edits.Cut = append(t.edits.Cut, chat.Cut{Message: index, Text: unquoted(head)})
 	}
@@ -95,7 +95,13 @@ func (t *talk) said(kind string) string {
 	if t.Intn(2) == 0 {
 		parts = append(parts, t.object(t.word("type", kind), t.word("text", t.letters())))
 	}
-	return t.wrap("[", parts, "]")
+	content := t.wrap("[", parts, "]")
+	if t.ours.Cut[index] != "" && rest == "" && len(parts) > 1 { // the part goes
+		delete(t.ours.Cut, index)
+		second := len(parts[1]) - len(strings.TrimLeft(parts[1], " \t\r\n"))
+		t.ours.CutParts[index] = strings.TrimLeft(parts[0], " \t\r\n") + "," + parts[1][:second]
+	}
+	return content
 }
 
 // called is the name and arguments of a call, which is bridged now and then.

@@ -35,24 +35,28 @@ func undo(a *app, sent, theirs []byte, texts []string) string {
 	}
 	for i, was := range slices.Backward(before) {
 		now := after[i]
+		gone := len(was.texts) - len(now.texts) // parts of the model's, which begin with what was cut
 		switch {
-		case now.role != was.role || len(now.texts) < len(was.texts):
-			return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+		case now.role != was.role || gone > len(was.parts) || gone < 0 && now.role == "assistant":
+			return fmt.Sprintf("message %d was %q and is %q", i, was.texts, now.texts)
 		case now.role == "assistant":
-			for k := range slices.Backward(was.texts) {
-				if now.texts[k] == was.texts[k] {
+			for k, text := range slices.Backward(was.texts[gone:]) {
+				if now.texts[k] == text {
 					continue
 				}
-				if !strings.HasSuffix(was.texts[k], now.texts[k]) {
-					return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+				if !strings.HasSuffix(text, now.texts[k]) {
+					return fmt.Sprintf("message %d was %q and is %q", i, was.texts, now.texts)
 				}
 				at := gjson.GetBytes(sent, now.paths[k])
-				sent = slices.Concat(sent[:at.Index], []byte(a.str(was.texts[k])), sent[at.Index+len(at.Raw):])
+				sent = slices.Concat(sent[:at.Index], []byte(a.str(text)), sent[at.Index+len(at.Raw):])
+			}
+			for _, k := range was.parts[:gone] {
+				sent = putBack(sent, now.content, theirs, was.content, k)
 			}
 		default:
 			more, ok := strings.CutPrefix(strings.Join(now.texts, ""), strings.Join(was.texts, ""))
 			if !ok || more != "" && !strings.Contains(more, callTool) {
-				return fmt.Sprintf("message %d was %q and is %q", i, was, now)
+				return fmt.Sprintf("message %d was %q and is %q", i, was.texts, now.texts)
 			}
 			if more != "" {
 				ours.Appended[i] = more
@@ -87,10 +91,29 @@ func lastNotes(appended map[int]string) (notes map[int]string, more bool) {
 	return notes, more
 }
 
-// message is a message's role and texts, and where in the request those of an assistant's stand. Of results of tools in one message the last is told.
+// putBack puts a text part of the client's content that went with its comma back into the content that the engine was sent, which has those before it.
+func putBack(sent []byte, content string, theirs []byte, was string, part int) []byte {
+	at := func(body []byte, content string, part int) (start, end int) {
+		r := gjson.GetBytes(body, fmt.Sprintf("%s.%d", content, part))
+		return r.Index, r.Index + len(r.Raw)
+	}
+	start, end := at(theirs, was, part)
+	if part == 0 {
+		first, _ := at(sent, content, 0)
+		next, _ := at(theirs, was, 1)
+		return slices.Concat(sent[:first], theirs[start:next], sent[first:])
+	}
+	_, last := at(sent, content, part-1)
+	_, before := at(theirs, was, part-1)
+	return slices.Concat(sent[:last], theirs[before:end], sent[last:])
+}
+
+// message is a message's role and texts, and where in the request its content and those of an assistant's stand: as parts of it, and their paths. Of results of tools in
+// one message the last is told.
 type message struct {
-	role         string
-	texts, paths []string
+	role, content string
+	texts, paths  []string
+	parts         []int
 }
 
 func (a *app) key() string {
@@ -118,7 +141,7 @@ func (a *app) visible(body []byte, texts []string) []message {
 }
 
 func messageOf(m gjson.Result, path string) message {
-	one := message{role: roleOf(m)}
+	one := message{role: roleOf(m), content: path}
 	content := m.Get("content")
 	switch {
 	case m.Get("type").Str == "function_call_output":
@@ -128,7 +151,7 @@ func messageOf(m gjson.Result, path string) message {
 		for k, p := range parts {
 			switch p.Get("type").Str {
 			case "text", "output_text", "input_text":
-				one.texts, one.paths = append(one.texts, p.Get("text").Str), append(one.paths, fmt.Sprintf("%s.%d.text", path, k))
+				one.texts, one.paths, one.parts = append(one.texts, p.Get("text").Str), append(one.paths, fmt.Sprintf("%s.%d.text", path, k)), append(one.parts, k)
 			case "tool_result":
 				if k == len(parts)-1 {
 					one.texts = []string{p.Get("content").Str}

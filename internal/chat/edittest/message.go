@@ -18,6 +18,13 @@ func (s *stripper) message(m *node, index int) error {
 		}
 		s.put(at.start+1, at.start+1, []byte(text))
 	}
+	if parts, ok := s.ours.CutParts[index]; ok {
+		content := m.get("content")
+		if len(content.kids) == 0 {
+			return fmt.Errorf("there is no part that %q was cut from", parts)
+		}
+		s.put(content.kids[0].start, content.kids[0].start, []byte(parts))
+	}
 	if s.ours.Bridge == "" {
 		return nil
 	}

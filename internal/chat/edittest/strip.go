@@ -17,6 +17,7 @@ type Ours struct {
 	Texts     []string       // what the model said before the calls of hidden turns; for Responses, where it is a message of its own
 	Appended  map[int]string // the text at the end of a message, by the message's index in the client's request
 	Cut       map[int]string // what stood at the beginning of a message's text, spelt as the client did, by the same index
+	CutParts  map[int]string // what stood at the beginning of a message's parts, up to the first that is still there
 	TextInput bool           // for Responses: the client's input was a string
 }
 

@@ -21,9 +21,10 @@ const (
 func TestStrip(t *testing.T) {
 	tools := ours()
 	tools.Tools = []byte(`[ {"name":"a"}, {"name":"b"} ]`)
-	appended, cut, text := ours(), ours(), ours()
+	appended, cut, parts, text := ours(), ours(), ours(), ours()
 	appended.Appended = map[int]string{0: "+\n"}
 	cut.Cut = map[int]string{0: `\u0041 `}
+	parts.CutParts = map[int]string{0: `{"type":"text","text":"a"} , `}
 	text.TextInput, text.Appended, text.Texts = true, map[int]string{0: "+"}, []string{"I look"}
 	spoken := ours()
 	spoken.Texts = []string{"I look"}
@@ -48,6 +49,7 @@ func TestStrip(t *testing.T) {
 		"appended to a result": {"anthropic", appended, `{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x+\n"}]}]}`, `{"messages":[{"role":"user","content":[{"type":"tool_result","content":"x"}]}]}`},
 		"cut":                  {"ollama", cut, `{"messages":[{"role":"assistant","content":"b"}]}`, `{"messages":[{"role":"assistant","content":"\u0041 b"}]}`},
 		"cut of a part":        {"anthropic", cut, `{"messages":[{"role":"assistant","content":[{"type":"thinking","text":"x"},{"type":"text","text":"b"}]}]}`, `{"messages":[{"role":"assistant","content":[{"type":"thinking","text":"x"},{"type":"text","text":"\u0041 b"}]}]}`},
+		"cut parts":            {"anthropic", parts, `{"messages":[{"role":"assistant","content":[ {"type":"text","text":"b"}]}]}`, `{"messages":[{"role":"assistant","content":[ {"type":"text","text":"a"} , {"type":"text","text":"b"}]}]}`},
 		"an input":             {"responses", text, `{"input":[{"role":"user","content":"x+"},` + responsesHidden + `]}`, `{"input":"x"}`},
 		"bridge": {"ollama", ours(), `{"messages":[{"tool_calls":[{"function":{"name":"call_tool","arguments":{"name":"\u0061","arguments":{"p": 1}}}}]}]}`,
 			`{"messages":[{"tool_calls":[{"function":{"name":"\u0061","arguments":{"p": 1}}}]}]}`},
@@ -66,9 +68,9 @@ func TestStrip(t *testing.T) {
 }
 
 func TestStripSaysWhatIsNeitherTheClientsNorOurs(t *testing.T) {
-	tools, appended, cut, text := ours(), ours(), ours(), ours()
+	tools, appended, cut, parts, text := ours(), ours(), ours(), ours(), ours()
 	tools.Tools = []byte(`[{"name":"a"}]`)
-	appended.Appended, cut.Cut, text.TextInput = map[int]string{0: "+"}, map[int]string{0: "x"}, true
+	appended.Appended, cut.Cut, parts.CutParts, text.TextInput = map[int]string{0: "+"}, map[int]string{0: "x"}, map[int]string{0: "{},"}, true
 	for name, test := range map[string]struct {
 		protocol string
 		ours     edittest.Ours
@@ -82,6 +84,7 @@ func TestStripSaysWhatIsNeitherTheClientsNorOurs(t *testing.T) {
 		"no text at the end":       {"ollama", appended, `{"messages":[{"content":"+x"}]}`},
 		"no part at the end":       {"openai", appended, `{"messages":[{"content":[{"text":"x"}]}]}`},
 		"no parts":                 {"openai", appended, `{"messages":[{"content":[]}]}`},
+		"no part to cut from":      {"openai", parts, `{"messages":[{"content":[]}]}`},
 		"nothing to cut from":      {"openai", cut, `{"messages":[{"content":null}]}`},
 		"a bridge without a name":  {"ollama", ours(), `{"messages":[{"tool_calls":[{"function":{"name":"call_tool","arguments":{}}}]}]}`},
 		"a bridge that is no JSON": {"openai", ours(), `{"messages":[{"function_call":{"name":"call_tool","arguments":"{"}}]}`},
