@@ -80,6 +80,7 @@ func TestFilterOpenAIStream(t *testing.T) {
 		"ours, the name in pieces": open(held(one(role+stop+doneLine, role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+calls(`{"index":0,"function":{"name":"tools"}}`)+calls(`{"index":0,"function":{"arguments":"{}"}}`)+toolEnd+doneLine))),
 		"real, the name in pieces": passed(one("", role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+calls(`{"index":0,"function":{"name":"toolsets"}}`)+": ping\n\n"+calls(`{"index":0,"function":{"arguments":"{}"}}`)+toolEnd+doneLine), "load_toolsets"),
 		"real without arguments":   passed(one("", role+calls(`{"index":0,"id":"h1","function":{"name":"load_"}}`)+toolEnd+doneLine), "load_"),
+		"real, junk behind it":     passed(one("", role+calls(`{"index":0,"id":"c1","function":{"name":"read"}}`)+"data: oops\n\n"+strings.TrimSpace(toolEnd)), "read"),
 		"a call without a name":    one("", role+calls(`{"index":0,"id":"h1","function":{"arguments":"{}"}}`)+toolEnd+doneLine),
 		"bridged":                  passed(one(role+written+toolEnd+doneLine, role+bridge+toolEnd+doneLine), "write*"),
 		"bridged, then real":       passed(one(role+written+read("1", "c2")+toolEnd+doneLine, role+bridge+read("1", "c2")+toolEnd+doneLine), "write* read"),

@@ -128,15 +128,21 @@ func (f *Filter) takeParsed(dst []byte, u unit) []byte {
 	return dst
 }
 
-// neutral sends a unit that has nothing to be read.
+// neutral takes a unit that has nothing to be read. An answer's last is kept for Release, unless it may be ours.
 func (f *Filter) neutral(dst []byte, u unit) []byte {
+	if !f.lines.closing {
+		return f.sendNeutral(dst, u)
+	}
+	if !f.mayBeOurs(u.raw) && (u.joined == nil || !f.mayBeOurs(u.joined)) {
+		f.stub = append(f.stub, u.raw...)
+	}
+	return dst
+}
+
+// sendNeutral sends such a unit, behind what waits.
+func (f *Filter) sendNeutral(dst []byte, u unit) []byte {
 	r := f.round
 	switch {
-	case f.lines.closing:
-		if !f.mayBeOurs(u.raw) && (u.joined == nil || !f.mayBeOurs(u.joined)) {
-			f.stub = append(f.stub, u.raw...)
-		}
-		return dst
 	case len(r.waiting) > 0:
 		r.waiting = append(r.waiting, unit{raw: bytes.Clone(u.raw)})
 		r.waits += len(u.raw)
@@ -158,10 +164,8 @@ func (f *Filter) unstub(dst []byte) []byte {
 		return dst
 	}
 	stub := f.stub
-	f.stub, f.lines.closing = nil, false
-	dst = f.neutral(dst, unit{raw: stub})
-	f.lines.closing = true
-	return dst
+	f.stub = nil
+	return f.sendNeutral(dst, unit{raw: stub})
 }
 
 // follow sends a blank line after the unit before it.
@@ -186,7 +190,7 @@ func (f *Filter) flushWaiting(dst []byte) []byte {
 	r.waiting, r.waits = nil, 0
 	for i := range waiting {
 		if waiting[i].json() == nil {
-			dst = f.neutral(dst, waiting[i])
+			dst = f.sendNeutral(dst, waiting[i])
 			continue
 		}
 		dst = f.emit(dst, &waiting[i])
