@@ -120,7 +120,7 @@ func (h *Handler) makePlan(x *exchange, r *http.Request, body []byte) (from []by
 		}
 		return from
 	}
-	x.plan, x.streams = plan, request.Stream
+	x.plan, x.planned, x.streams = plan, true, request.Stream
 	return from
 }
 

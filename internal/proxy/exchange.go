@@ -31,7 +31,8 @@ type exchange struct {
 	original  []byte     // the client's body, where a plan was made; with the engine's own id of the answer that it goes on from
 	previous  string     // the client's id of that answer, where it is another; "": it is the same
 	streams   bool       // the client asked for a stream
-	plan      *turn.Plan // the newest; nil where nothing was planned
+	plan      *turn.Plan // the newest; nil where nothing was planned, or where the engine has the client's own request instead
+	planned   bool       // there was a plan
 	edited    bool       // the body is not the client's
 	started   time.Time  // when the engine was asked
 	begun     bool       // some of the client's body was read before the engine was asked
@@ -232,7 +233,7 @@ func (x *exchange) logError(res *http.Response) {
 	switch {
 	case res.StatusCode >= http.StatusInternalServerError:
 		x.h.log.Warn("the engine answered with an error", line...)
-	case res.StatusCode >= http.StatusBadRequest && x.protocol != chat.Unknown:
+	case res.StatusCode >= http.StatusBadRequest && x.planned:
 		x.h.log.Info("the engine refused a chat", line...)
 	}
 }
