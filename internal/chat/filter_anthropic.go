@@ -61,7 +61,7 @@ func (f *Filter) startBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) (
 	}
 	f.place(p, own)
 	p.open = true
-	ed.renumberAs(e.index, p.index)
+	f.renumberPart(ed, e.index, p)
 	o := outcome{pass: u.with(ed)}
 	switch k.kind {
 	case "text":
@@ -88,7 +88,7 @@ func (f *Filter) deltaBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) (
 		return f.sendWhole(dst, p), outcome{}
 	}
 	if p != nil {
-		ed.renumberAs(e.index, p.index)
+		f.renumberPart(ed, e.index, p)
 	}
 	if e.text.isString(b) {
 		r.say(e.text.of(b))
@@ -128,7 +128,7 @@ func (f *Filter) stopBlock(dst []byte, u *unit, ed *editor, e anthropicEvent) ([
 			return dst, outcome{}
 		}
 		p.open = false
-		ed.renumberAs(e.index, p.index)
+		f.renumberPart(ed, e.index, p)
 	}
 	return dst, outcome{pass: u.with(ed)}
 }

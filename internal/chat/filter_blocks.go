@@ -119,6 +119,13 @@ func (f *Filter) place(p *part, own int) {
 	n.next = max(n.next, p.index+1)
 }
 
+// renumberPart gives an event the client's index of its part, once that may be another one than the engine's.
+func (f *Filter) renumberPart(ed *editor, at span, p *part) {
+	if f.edited() {
+		ed.renumberAs(at, p.index)
+	}
+}
+
 // renumberAs replaces an index that differs.
 func (e *editor) renumberAs(at span, index int) {
 	if at.end > at.start && index >= 0 && number(e.b, at, noIndex) != index {

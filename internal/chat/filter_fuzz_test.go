@@ -33,6 +33,8 @@ func FuzzFilter(f *testing.F) {
 		}
 	}
 	f.Add([]byte("\ufeff"+doneLine), "", uint8(1), uint8(0))
+	f.Add([]byte(sse("response.output_item.added", `"output_index":0,"item":{"id":"m","type":"message"}`)+sse("response.output_item.added", `"item":{"id":"c","type":"function_call","name":"load_tools"}`)+
+		sse("response.function_call_arguments.delta", `"output_index":0,"item_id":"c","delta":"{}"`)), events, uint8(2), uint8(9))
 	f.Add([]byte("\ufeff"), "", uint8(2), uint8(0))
 	f.Fuzz(func(t *testing.T, answer []byte, contentType string, which, size uint8) {
 		p := filterProtocols[int(which)%len(filterProtocols)]

@@ -32,7 +32,7 @@ func (f *Filter) emitResponses(dst []byte, u *unit) ([]byte, outcome) {
 		return f.sendWhole(dst, p), outcome{}
 	}
 	if p != nil {
-		ed.renumberAs(e.index, p.index)
+		f.renumberPart(ed, e.index, p)
 	}
 	var o outcome
 	if filled(b, e.delta) {
@@ -95,7 +95,7 @@ func (f *Filter) addItem(u *unit, ed *editor, e responsesEvent) outcome {
 	}
 	f.place(p, own)
 	p.open = true
-	ed.renumberAs(e.index, p.index)
+	f.renumberPart(ed, e.index, p)
 	return f.numbered(u, ed, e, o)
 }
 
@@ -131,7 +131,7 @@ func (f *Filter) endItem(dst []byte, u *unit, ed *editor, e responsesEvent) ([]b
 		}
 		f.place(p, own)
 		p.open = false
-		ed.renumberAs(e.index, p.index)
+		f.renumberPart(ed, e.index, p)
 	}
 	return dst, f.numbered(u, ed, e, o)
 }
