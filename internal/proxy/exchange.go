@@ -56,10 +56,10 @@ func (x *exchange) send(r *http.Request) {
 		defer x.h.traffic.begin()()
 	}
 	out := r
-	if x.plan != nil {
+	if plan := x.plan; plan != nil { // which the transport may tell of as late as another has taken its place
 		trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 			if info.Err == nil {
-				x.commit()
+				x.commit(plan)
 			}
 		}}
 		out = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
@@ -145,7 +145,7 @@ func writtenPath(in *http.Request) string {
 
 // answer looks at the engine's answer before it goes to the client. It changes nothing of it.
 func (x *exchange) answer(res *http.Response) error {
-	x.commit() // it was written, or there would be no answer; the trace may be told a moment later
+	x.commit(x.plan) // it was written, or there would be no answer; the trace may be told a moment later
 	if x.edited && x.plan != nil && faults(res.StatusCode) && x.straight(res) {
 		return x.answer(res)
 	}
@@ -239,14 +239,14 @@ func (x *exchange) logError(res *http.Response) {
 }
 
 // commit tells the planner once that the engine has the request.
-func (x *exchange) commit() {
-	if x.plan == nil {
+func (x *exchange) commit(plan *turn.Plan) {
+	if plan == nil {
 		return
 	}
 	x.committed.Do(func() {
 		x.written.Store(true)
 		defer x.h.survive("keeping the plan")
-		x.h.planner.Commit(x.plan)
+		x.h.planner.Commit(plan)
 	})
 }
 
