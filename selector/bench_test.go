@@ -102,7 +102,7 @@ func BenchmarkScoreAndSelect(b *testing.B) {
 	}
 }
 
-// BenchmarkScoreCold is a plan's scoring where the rows are in no cache, as after a request of several megabytes was read: two views, six texts.
+// BenchmarkScoreCold is a plan's scoring where the rows are in no cache, as after a request of several megabytes was read: two views, one text and six.
 func BenchmarkScoreCold(b *testing.B) {
 	const n, cacheLine = 3438, 64
 	texts := inventedTexts()
@@ -112,15 +112,19 @@ func BenchmarkScoreCold(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := Query{Texts: texts, Vectors: map[embed.Model][]embed.Vector{static.model: a, neural.model: c}}
 	other := make([]byte, 128<<20)
-	for b.Loop() {
-		b.StopTimer()
-		for i := 0; i < len(other); i += cacheLine {
-			other[i]++
-		}
-		b.StartTimer()
-		ix.Score(q)
+	for _, count := range []int{1, len(texts)} {
+		q := Query{Texts: texts[:count], Vectors: map[embed.Model][]embed.Vector{static.model: a[:count], neural.model: c[:count]}}
+		b.Run(fmt.Sprintf("%dtexts", count), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				for i := 0; i < len(other); i += cacheLine {
+					other[i]++
+				}
+				b.StartTimer()
+				ix.Score(q)
+			}
+		})
 	}
 }
 
