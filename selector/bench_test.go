@@ -9,6 +9,19 @@ import (
 	"toolbelt/embed"
 )
 
+// BenchmarkCosines is one vector's cosines with every tool.
+func BenchmarkCosines(b *testing.B) {
+	for _, n := range []int{38, 1000, 5000} {
+		view, queries := randomView(b, "static", n, 256, 1)
+		out := make([]float32, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				view.cosines(queries[0], out)
+			}
+		})
+	}
+}
+
 // BenchmarkDots is the products of two rows with one vector and with four, by SIMD and by the scalar reference.
 func BenchmarkDots(b *testing.B) {
 	for _, dim := range []int{256, 384} {
