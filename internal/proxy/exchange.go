@@ -143,7 +143,8 @@ func writtenPath(in *http.Request) string {
 	return path
 }
 
-// answer looks at the engine's answer before it goes to the client. It changes nothing of it.
+// answer looks at the engine's answer before it goes to the client. It changes nothing of it, but puts another in its place where the engine has refused what we made
+// of the request.
 func (x *exchange) answer(res *http.Response) error {
 	x.commit(x.plan) // it was written, or there would be no answer; the trace may be told a moment later
 	if x.edited && x.plan != nil && faults(res.StatusCode) && x.straight(res) {
@@ -182,7 +183,10 @@ func faults(status int) bool {
 // straight sends the client's own request where the engine has refused what we made of it, and puts that answer in the place of res: it is
 // what the engine alone would have said. false: it gave none.
 func (x *exchange) straight(res *http.Response) bool {
-	own, err := x.h.again(res.Request, x.original, func() { x.h.passed(nil, session.Identity{}) })
+	own, err := x.h.again(res.Request, x.original, func() {
+		defer x.h.survive("noting that a chat goes on as it came")
+		x.h.passed(nil, session.Identity{})
+	})
 	if err != nil {
 		return false
 	}
