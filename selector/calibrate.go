@@ -94,13 +94,13 @@ type left struct {
 // leaveOneOut matches each request of the background against a background of the others: mean, deviation and the averaging of variances as in calibrate.
 func (v *View) leaveOneOut() (left, error) {
 	n := len(v.mean)
-	rows := slices.DeleteFunc(slices.Clone(v.background), func(b embed.Vector) bool { return b == nil })
-	if len(rows) < minCalibration {
-		return left{}, catalog.NewError(catalog.Invalid, fmt.Sprintf("measuring %q: %d unrelated requests are too few", v.model.Name, len(rows)), nil)
+	requests := len(v.background)
+	if requests < minCalibration {
+		return left{}, catalog.NewError(catalog.Invalid, fmt.Sprintf("measuring %q: %d unrelated requests are too few", v.model.Name, requests), nil)
 	}
-	l := left{requests: len(rows), matches: make([]float32, n*len(rows))}
+	l := left{requests: requests, matches: make([]float32, n*requests)}
 	sum, squares := make([]float64, n), make([]float64, n)
-	for j, b := range rows {
+	for j, b := range v.background {
 		cosines := l.matches[j*n : (j+1)*n]
 		v.cosines(b, cosines)
 		for i, c := range cosines {
@@ -112,10 +112,10 @@ func (v *View) leaveOneOut() (left, error) {
 		l.mean += sum[i]
 		l.squares += squares[i]
 	}
-	count := float64(n * len(rows))
+	count := float64(n * requests)
 	l.mean, l.squares = l.mean/count, l.squares/count
-	others, variance, mean := float64(len(rows)-1), make([]float64, n), make([]float64, n)
-	for j := range rows {
+	others, variance, mean := float64(requests-1), make([]float64, n), make([]float64, n)
+	for j := range requests {
 		cosines := l.matches[j*n : (j+1)*n]
 		average, known := 0.0, 0.0
 		for i, c := range cosines {

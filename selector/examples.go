@@ -45,11 +45,9 @@ func (v *View) WithExamples(examples map[catalog.ID][]embed.Vector) (*View, erro
 }
 
 func (v *View) example(id catalog.ID, vector embed.Vector) example {
-	var cosines []float32
-	for _, b := range v.background {
-		if b != nil {
-			cosines = append(cosines, vek32.Dot(b, vector))
-		}
+	cosines := make([]float32, len(v.background))
+	for i, b := range v.background {
+		cosines[i] = vek32.Dot(b, vector)
 	}
 	mean, variance := spread(cosines)
 	e := example{tool: id, vector: vector, mean: mean}

@@ -17,7 +17,7 @@ type View struct {
 	rows       rows      // a tool's is the mean of its text vectors, zero where it has none
 	mean       []float32 // a tool's mean cosine with the background
 	scale      []float32 // 1 / the deviation of those cosines, 0 for a tool without a row
-	background []embed.Vector
+	background []embed.Vector // without the requests that have nothing to embed
 	examples   []example
 }
 
@@ -28,7 +28,7 @@ const minDeviation = 1e-6
 // j-th text; a nil vector is a text with nothing to embed. background are the vectors of Background(), which are kept. A vector of another
 // length than m.Dim is an error of kind Invalid: vectors of two models are never mixed. Cost: n × len(background) dot products.
 func NewView(m embed.Model, n int, texts [][]embed.Vector, background []embed.Vector) (*View, error) {
-	v := &View{model: m, rows: newRows(n, m.Dim), mean: make([]float32, n), scale: make([]float32, n), background: background}
+	v := &View{model: m, rows: newRows(n, m.Dim), mean: make([]float32, n), scale: make([]float32, n)}
 	for _, vectors := range texts {
 		if len(vectors) != n {
 			return nil, catalog.NewError(catalog.Invalid, fmt.Sprintf("a view of %d tools by %q was given %d vectors", n, m.Name, len(vectors)), nil)
@@ -50,7 +50,7 @@ func NewView(m embed.Model, n int, texts [][]embed.Vector, background []embed.Ve
 		vek32.MulNumber_Inplace(sum, 1/float32(max(1, len(texts))))
 		v.rows.set(i, sum)
 	}
-	return v, v.calibrate()
+	return v, v.calibrate(background)
 }
 
 // Model identifies the embedder.
@@ -58,22 +58,21 @@ func (v *View) Model() embed.Model { return v.model }
 
 // calibrate measures each tool's background. A single tool's deviation over few requests is itself
 // noisy, so its variance is averaged half and half with the mean variance of all tools.
-func (v *View) calibrate() error {
-	var background []embed.Vector
-	for _, b := range v.background {
+func (v *View) calibrate(background []embed.Vector) error {
+	for _, b := range background {
 		if b == nil {
 			continue
 		}
 		if len(b) != v.model.Dim {
 			return catalog.NewError(catalog.Invalid, fmt.Sprintf("a background vector by %q has %d numbers, not %d", v.model.Name, len(b), v.model.Dim), nil)
 		}
-		background = append(background, b)
+		v.background = append(v.background, b)
 	}
-	if len(background) == 0 {
+	if len(v.background) == 0 {
 		return catalog.NewError(catalog.Invalid, fmt.Sprintf("a view by %q was given no background to measure against", v.model.Name), nil)
 	}
 	variance := make([]float64, len(v.mean))
-	v.rows.each(0, len(v.mean), background, func(i int, cosines []float32) {
+	v.rows.each(0, len(v.mean), v.background, func(i int, cosines []float32) {
 		v.mean[i], variance[i] = spread(cosines)
 	})
 	average, known := 0.0, 0.0
