@@ -49,10 +49,10 @@ func (h *Handler) serveChat(w http.ResponseWriter, r *http.Request, protocol cha
 	body := h.makePlan(x, r, read.bytes)
 	if x.plan != nil {
 		x.original = body
-		if len(x.plan.Body) > 0 && !bytes.Equal(x.plan.Body, body) {
-			body, x.edited = x.plan.Body, true
-			h.counters.edited.Add(1)
-		}
+	}
+	if x.remade() {
+		body, x.edited = x.plan.Body, true
+		h.counters.edited.Add(1)
 	}
 	if x.edited {
 		out.ContentLength, out.TransferEncoding, out.Trailer = int64(len(body)), nil, nil
@@ -120,7 +120,7 @@ func (h *Handler) makePlan(x *exchange, r *http.Request, body []byte) (from []by
 		}
 		return from
 	}
-	x.plan, x.planned, x.streams = plan, true, request.Stream
+	x.plan, x.streams = plan, request.Stream
 	return from
 }
 

@@ -32,7 +32,6 @@ type exchange struct {
 	previous  string     // the client's id of that answer, where it is another; "": it is the same
 	streams   bool       // the client asked for a stream
 	plan      *turn.Plan // the newest; nil where nothing was planned, or where the engine has the client's own request instead
-	planned   bool       // there was a plan
 	edited    bool       // the body is not the client's
 	started   time.Time  // when the engine was asked
 	begun     bool       // some of the client's body was read before the engine was asked
@@ -147,7 +146,7 @@ func writtenPath(in *http.Request) string {
 // of the request.
 func (x *exchange) answer(res *http.Response) error {
 	x.commit(x.plan) // it was written, or there would be no answer; the trace may be told a moment later
-	if x.edited && x.plan != nil && faults(res.StatusCode) && x.straight(res) {
+	if x.remade() && faults(res.StatusCode) && x.straight(res) {
 		return x.answer(res)
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
@@ -173,6 +172,11 @@ func (x *exchange) answer(res *http.Response) error {
 	}
 	res.Body = s
 	return nil
+}
+
+// remade reports whether the plan's body is another one than the client's.
+func (x *exchange) remade() bool {
+	return x.plan != nil && len(x.plan.Body) > 0 && !bytes.Equal(x.plan.Body, x.original)
 }
 
 // faults reports whether an engine answers so where it cannot do with what a request holds. Templates that do not know a role, or an order of roles, are 500 to some.
@@ -237,7 +241,7 @@ func (x *exchange) logError(res *http.Response) {
 	switch {
 	case res.StatusCode >= http.StatusInternalServerError:
 		x.h.log.Warn("the engine answered with an error", line...)
-	case res.StatusCode >= http.StatusBadRequest && x.planned:
+	case res.StatusCode >= http.StatusBadRequest && x.original != nil:
 		x.h.log.Info("the engine refused a chat", line...)
 	}
 }
