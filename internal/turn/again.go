@@ -280,7 +280,7 @@ func (p *Planner) Observe(plan *Plan, o Outcome) {
 	if bridged := bridgedNames(o.Called); len(bridged) > 0 && plan.draft != nil {
 		p.Sessions.Bridged(plan.key, bridged, plan.draft.end())
 	}
-	p.observe(plan.key, names, plan.exists)
+	p.observe(plan.key, names, plan.draft.has)
 	p.ran(plan.key, o.Called)
 	p.Sessions.Replied(plan.key, firstReply(plan, o))
 	if plan.draft != nil {
@@ -355,7 +355,7 @@ func (p *Planner) spoken(plan *Plan, text string) []string {
 	var names []string
 	for _, m := range callInText.FindAllStringSubmatch(text, 16) {
 		hidden := !plan.state.Lists(m[1])
-		if hidden && plan.state.HasList() && plan.exists(m[1]) && !slices.Contains(names, m[1]) {
+		if hidden && plan.state.HasList() && plan.draft.has(m[1]) && !slices.Contains(names, m[1]) {
 			names = append(names, m[1])
 		}
 	}

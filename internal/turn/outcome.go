@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"toolbelt/catalog"
-	"toolbelt/internal/chat"
 	"toolbelt/internal/session"
 )
 
@@ -115,14 +114,10 @@ func (p *Planner) plan(d *draft) *Plan {
 	state := d.found.State
 	state.Catalog, state.Body, state.Fallback, state.Policy = d.hash, d.request.Identity.Body, "", d.under
 	state.Core, state.Serial = slices.Clone(d.core), p.serial.Add(1)
-	elements := d.request.Chat.Elements
 	return &Plan{
 		Body: d.request.Body, Session: state.Session, Turn: state.Turn, QuerySHA: p.querySHA(d.request.Chat.Users),
 		made: made{
 			threshold: p.policy.Threshold, maxTools: p.policy.MaxTools, state: state, key: d.found.Key, draft: d,
-			exists: func(name string) bool {
-				return slices.ContainsFunc(elements, func(e chat.Element) bool { return e.Key == name })
-			},
 		},
 	}
 }
@@ -193,7 +188,7 @@ func (p *Planner) unchanged(d *draft) *Plan {
 	body, sent := d.render(state)
 	plan.Body = body
 	for _, v := range state.List {
-		if v.Name[0] != 0 && plan.exists(v.Name) {
+		if v.Name[0] != 0 && plan.draft.has(v.Name) {
 			plan.Tools = append(plan.Tools, Tool{Name: v.Name, Reason: v.Reason})
 		}
 	}

@@ -66,8 +66,7 @@ type made struct {
 	prompt    kvcache.Prompt
 	ask       learn.Ask // what to learn from the outcome; without Tools where nothing was selected
 	key       string    // of the turn; "" where nothing is kept
-	exists    func(name string) bool
-	shadow    bool // the request goes on byte for byte
+	shadow    bool      // the request goes on byte for byte
 }
 
 // course is what became of a plan within its answer.
