@@ -60,11 +60,13 @@ func ReadDataset(path, cases string, skipBroken bool) (*Dataset, error) {
 		}
 		return err
 	}
-	read := d.readFolder
+	var err error
 	if isFile(path) {
-		read = d.readFile
+		err = d.readFile(path, broken)
+	} else {
+		err = d.readFolder(path, cases, broken)
 	}
-	if err := read(path, cases, broken); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	d.Unknown = d.unknown()
@@ -86,7 +88,7 @@ func (d *Dataset) readFolder(dir, cases string, broken func(error) error) error 
 }
 
 // readFile reads a file of cases or of requests: its first line says which.
-func (d *Dataset) readFile(path, _ string, broken func(error) error) error {
+func (d *Dataset) readFile(path string, broken func(error) error) error {
 	t, labelled, first := newTraffic(), false, true
 	err := readLines(path, broken, func(line []byte) error {
 		is := gjson.GetBytes(line, "needed").Exists()

@@ -16,11 +16,11 @@ import (
 // traffic makes a set of recorded requests. Requests of one conversation tell the same turns again and again, the later ones with what was
 // called meanwhile: a turn is known by what users said up to it, and is needed what was called before the next one.
 type traffic struct {
-	turns []heard
-	place map[catalog.Hash]int // of turns
-	tools []catalog.Tool
-	tool  map[string]int // place of tools
-	lines int
+	turns    []heard
+	place    map[catalog.Hash]int // of turns
+	tools    []catalog.Tool
+	tool     map[string]int // place of tools
+	requests int            // read so far
 }
 
 // heard is a turn as far as requests tell of it.
@@ -55,7 +55,7 @@ func (t *traffic) request(body []byte) error {
 	if len(r.Users) == 0 {
 		return errors.New("a request without a user's message")
 	}
-	t.lines++
+	t.requests++
 	for _, tool := range r.Tools {
 		if i, ok := t.tool[tool.Name]; ok {
 			t.tools[i] = tool
@@ -96,7 +96,7 @@ func (t *traffic) turn(key catalog.Hash, before *heard, said []json.RawMessage) 
 	if i, ok := t.place[key]; ok {
 		return &t.turns[i]
 	}
-	h := heard{Case: Case{ID: fmt.Sprintf("%d.%d", t.lines, len(said)), Messages: slices.Clone(said), Turn: len(said)}}
+	h := heard{Case: Case{ID: fmt.Sprintf("%d.%d", t.requests, len(said)), Messages: slices.Clone(said), Turn: len(said)}}
 	h.Conversation, h.Group = h.ID, h.ID
 	if before != nil {
 		h.Group = before.Group

@@ -201,7 +201,7 @@ func readBlock(body []byte, one span) block {
 // isAside reports whether a text is a note that an app puts beside what its user said or a tool gave back, for the model alone: one tag around it all, as in
 // <system-reminder>…</system-reminder>.
 func isAside(body []byte, text span) bool {
-	if !text.isString(body) || text.end-text.start < 2 || !strings.ContainsRune("<\\ ", rune(body[text.start+1])) {
+	if !text.isString(body) || !strings.ContainsRune("<\\ ", rune(body[text.start+1])) {
 		return false
 	}
 	said := bytes.TrimSpace(unquote(text.of(body)))

@@ -9,8 +9,8 @@ type pace struct {
 	took   time.Duration
 
 	// Sums for the least squares of the relative error: of same and later, each divided by the time, and of their products.
-	same, later               float64
-	sameSame, sameLater, both float64
+	same, later                     float64
+	sameSame, sameLater, laterLater float64
 }
 
 // minPaced is how many evaluated tokens tell a pace: the time of fewer is that of starting.
@@ -32,7 +32,7 @@ func (p *pace) add(evaluated, prompt int, took time.Duration) {
 	p.later += later
 	p.sameSame += same * same
 	p.sameLater += same * later
-	p.both += later * later
+	p.laterLater += later * later
 }
 
 // perSecond is how many tokens were evaluated in a second, 0 where that is not known.
@@ -53,11 +53,11 @@ func (p pace) time(evaluated, prompt int) time.Duration {
 		return 0
 	}
 	perSame, perLater := p.same/p.sameSame, 0.0
-	if apart := p.sameSame*p.both - p.sameLater*p.sameLater; apart > distinct*p.sameSame*p.both {
-		a, b := (p.same*p.both-p.later*p.sameLater)/apart, (p.later*p.sameSame-p.same*p.sameLater)/apart
+	if apart := p.sameSame*p.laterLater - p.sameLater*p.sameLater; apart > distinct*p.sameSame*p.laterLater {
+		a, b := (p.same*p.laterLater-p.later*p.sameLater)/apart, (p.later*p.sameSame-p.same*p.sameLater)/apart
 		switch {
 		case a < 0:
-			perSame, perLater = 0, p.later/p.both
+			perSame, perLater = 0, p.later/p.laterLater
 		case b > 0:
 			perSame, perLater = a, b
 		}
